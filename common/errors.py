@@ -1,0 +1,41 @@
+"""Every error that oncue raises on purpose: one sentence for people, one class for programs."""
+
+
+class OncueError(Exception):
+    """Base of all errors of oncue; its text is one plain sentence and never holds a secret."""
+
+
+class BadInput(OncueError, ValueError):
+    """A value given by the caller cannot be used; nothing was written."""
+
+
+class ConfigError(OncueError, ValueError):
+    """A configuration file, variable or flag cannot be used; the text names file, line and key."""
+
+
+class CronError(OncueError, ValueError):
+    """A schedule expression is refused; the text names the field and shows what is allowed."""
+
+
+class StoreUnavailable(OncueError):
+    """The server could not be reached, or did not answer in time; the outcome may be unknown."""
+
+
+class WrongServer(OncueError):
+    """The server answers but cannot be used as it is set up (eviction policy, version, replica)."""
+
+
+class NotFound(OncueError, LookupError):
+    """No task of that id exists, or it finished longer ago than finished tasks are kept."""
+
+
+class AlreadyFinal(OncueError):
+    """The task is done, dead or cancelled already."""
+
+
+class WrongState(OncueError):
+    """The task exists, but its state does not allow what was asked."""
+
+
+class LeaseLost(OncueError):
+    """The lease expired, or another holder has the task: what was asked changed nothing."""
