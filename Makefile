@@ -11,7 +11,7 @@ ARGS ?=
 
 # Every Python tool here runs from the venv, whatever the caller has active or set.
 unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
-PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 
 # The stamps say which constraints.txt and pyproject.toml the venv was made from. While neither has changed, make
 # starts nothing, so the second `make run` is at work at once.
@@ -35,7 +35,7 @@ lint: $(DEV_READY) ## ruff, mypy (strict), pyright and luacheck; changes nothing
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/pyright
+	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/python -m tests.lua.lint
 
 format: $(DEV_READY) ## rewrite the Python files as ruff wants them
