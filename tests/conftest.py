@@ -1,0 +1,84 @@
+"""Fixtures of all levels. The servers live as long as the pytest process, so workers of xdist share nothing."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator
+from typing import TypeVar
+
+import pytest
+
+from tests.support.servers import Cluster, RedisServer, Server, binary
+
+S = TypeVar("S", RedisServer, Cluster)
+
+
+@pytest.fixture(scope="session")
+def valkey_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    with RedisServer("valkey", tmp_path_factory.mktemp("valkey")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def redis_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    if not binary("redis"):
+        _absent("redis-server is not installed: the tests on Redis need it on the PATH")
+    with RedisServer("redis", tmp_path_factory.mktemp("redis")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def cluster_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    with Cluster(tmp_path_factory.mktemp("cluster")) as cluster:
+        yield cluster
+
+
+def _absent(sentence: str) -> None:
+    # A skip that nobody reads would let CI pass without half of what it is there to check.
+    if os.environ.get("CI"):
+        pytest.fail(sentence)
+    pytest.skip(sentence)
+
+
+@pytest.fixture
+def valkey(valkey_session: RedisServer) -> Iterator[RedisServer]:
+    """The session's Valkey server, empty."""
+    yield from _empty(valkey_session)
+
+
+@pytest.fixture
+def redis_server(redis_session: RedisServer) -> Iterator[RedisServer]:
+    """The session's Redis server, empty."""
+    yield from _empty(redis_session)
+
+
+@pytest.fixture
+def cluster(cluster_session: Cluster) -> Iterator[Cluster]:
+    """The session's cluster of three primaries, empty."""
+    yield from _empty(cluster_session)
+
+
+def _empty(server: S) -> Iterator[S]:
+    # Before as well as after: a test that failed in the middle of an outage may have left anything behind.
+    for node in server.nodes:
+        if not node.running:
+            node.start()
+    server.flush()
+    yield server
+    server.flush()
+
+
+@pytest.fixture(
+    params=["valkey", pytest.param("redis_server", id="redis"), "cluster"],
+)
+def server(request: pytest.FixtureRequest) -> Server:
+    """Each supported kind of server in turn: what the contract tests run on."""
+    found: Server = request.getfixturevalue(str(request.param))
+    return found
+
+
+@pytest.fixture
+def namespace() -> str:
+    """A namespace that no other test has, so that a straggler of an earlier test meets no key of this one."""
+    return f"t{uuid.uuid4().hex[:10]}"
