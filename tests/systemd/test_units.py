@@ -1,0 +1,139 @@
+"""The units as files: systemd accepts them, and what they promise fits what the processes do."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from oncue.common import notify
+
+ROOT = Path(__file__).resolve().parents[2]
+UNITS = ROOT / "systemd"
+SERVICES = ["oncue-scheduler@.service", "oncue-worker@.service"]
+# What a worker may need after its stop time-out: handing back over a connection made anew, two attempts of 5 s.
+HAND_BACK_S = 10
+
+
+def settings(name: str) -> dict[str, list[str]]:
+    """Each directive of a unit with all its values, in order."""
+    found: dict[str, list[str]] = {}
+    for line in (UNITS / name).read_text().splitlines():
+        if "=" in line and not line.startswith("#"):
+            key, value = line.split("=", 1)
+            found.setdefault(key, []).append(value)
+    return found
+
+
+def seconds(span: str) -> float:
+    """`30s`, `10min`, or a bare number of seconds."""
+    number, unit = re.fullmatch(r"(\d+)(s|min|)", span).groups()  # type: ignore[union-attr]
+    return int(number) * (60 if unit == "min" else 1)
+
+
+def environment(name: str) -> dict[str, str]:
+    return dict(value.split("=", 1) for value in settings(name)["Environment"])
+
+
+def tool(name: str) -> str:
+    found = shutil.which(name)
+    # No skip: a gate without systemd would check nothing here and look green.
+    assert found, f"{name} is missing: install systemd (on Debian: apt-get install systemd)"
+    return found
+
+
+def run(*command: str) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout + done.stderr
+
+
+def test_systemd_accepts_every_unit_without_a_word() -> None:
+    units = [str(UNITS / name) for name in [*SERVICES, "oncue.target"]]
+    assert run(tool("systemd-analyze"), "verify", "--man=no", "--recursive-errors=no", *units) == ""
+
+
+@pytest.mark.parametrize(("service", "worst"), [(SERVICES[0], 2.0), (SERVICES[1], 4.0)])
+def test_the_sandbox_stays_tight(service: str, worst: float) -> None:
+    # systemd's own measure, 0 (safe) to 10; `offline` reads the file and asks no running manager.
+    shown = run(tool("systemd-analyze"), "security", "--offline=yes", "--no-pager", str(UNITS / service))
+    exposure = re.search(r"exposure level for \S+ (\d+\.\d)", shown)
+    assert exposure, shown
+    assert float(exposure[1]) <= worst
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_a_unit_starts_stops_and_is_watched_as_the_processes_expect(service: str) -> None:
+    unit = settings(service)
+    assert unit["Type"] == ["notify"]
+    assert unit["NotifyAccess"] == ["main"]
+    assert unit["KillMode"] == ["mixed"]
+    assert "KillSignal" not in unit
+    assert unit["Restart"] == ["always"]
+    assert unit["PartOf"] == ["oncue.target"]
+    assert unit["WantedBy"] == ["oncue.target"]
+    assert unit["EnvironmentFile"] == ["/etc/oncue/oncue.env", "-/etc/oncue/%i.env"]
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_the_watchdog_leaves_room_for_two_turns_of_a_minute(
+    service: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    allowed = seconds(settings(service)["WatchdogSec"][0])
+    assert allowed >= 2 * 65
+    monkeypatch.setenv("WATCHDOG_USEC", str(int(allowed * 1e6)))
+    monkeypatch.delenv("WATCHDOG_PID", raising=False)
+    assert notify.watchdog_period_s() == allowed / 2
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_a_password_comes_from_a_file_that_only_root_reads(service: str) -> None:
+    unit = settings(service)
+    assert unit["LoadCredential"] == ["password:/etc/oncue/password"]
+    # The value that stands in for a missing file; systemd turns the escape into a newline.
+    assert unit["SetCredential"] == [r"password:\n"]
+    assert environment(service)["ONCUE_PASSWORD_FILE"] == "%d/password"
+
+
+def test_the_commands_are_the_documented_ones() -> None:
+    scheduler, worker = (settings(name)["ExecStart"] for name in SERVICES)
+    assert scheduler == ["/usr/bin/env oncue scheduler --config /etc/oncue/oncue.yaml"]
+    assert worker == ["/usr/bin/env oncue worker ${ONCUE_APP}"]
+    assert settings(SERVICES[0])["ExecReload"] == ["/bin/kill -HUP $MAINPID"]
+
+
+def test_the_environment_file_holds_assignments_alone() -> None:
+    lines = (UNITS / "oncue.env").read_text().splitlines()
+    for line in filter(None, lines):
+        assert re.match(r"#|[A-Z_]+=\S+$", line), line
+    assert any(line.startswith("ONCUE_URL=") for line in lines)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives files to other users")
+def test_user_and_folders_are_made_with_the_rights_that_keep_secrets(tmp_path: Path) -> None:
+    etc = tmp_path / "etc/oncue"
+    etc.mkdir(parents=True)
+    for name in ("oncue.yaml", "oncue.env", "emails.env", "password"):
+        (etc / name).write_text("")
+        (etc / name).chmod(0o644)
+    run(tool("systemd-sysusers"), f"--root={tmp_path}", str(UNITS / "oncue.sysusers.conf"))
+    user = next(
+        line for line in (tmp_path / "etc/passwd").read_text().splitlines() if line.startswith("oncue:")
+    )
+    gid = int(user.split(":")[3])
+    run(tool("systemd-tmpfiles"), "--create", f"--root={tmp_path}", str(UNITS / "oncue.tmpfiles.conf"))
+
+    def rights(path: Path) -> tuple[str, int, int]:
+        found = path.stat()
+        return stat.filemode(found.st_mode), found.st_uid, found.st_gid
+
+    assert rights(etc) == ("drwxr-x---", 0, gid)
+    assert rights(etc / "oncue.yaml") == ("-rw-r-----", 0, gid)
+    for name in ("oncue.env", "emails.env", "password"):
+        assert rights(etc / name) == ("-rw-------", 0, 0)
+    assert rights(tmp_path / "var/lib/oncue")[0] == "drwxr-x---"
