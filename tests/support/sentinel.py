@@ -41,8 +41,17 @@ class Sentinel(ServerProcess):
         return [str(self._file), "--sentinel"]
 
     def hasten(self) -> None:
-        # Their own periods (INFO every 10 s, hello every 2 s) would make each test wait for seconds.
-        self.ask("SENTINEL", "DEBUG", "INFO-PERIOD", 200, "PUBLISH-PERIOD", 100, "PING-PERIOD", 100)
+        # Their own periods (INFO every 10 s, hello every 2 s) would make each start take seconds.
+        self._set_periods(info=200, publish=100, ping=100)
+
+    def steady(self) -> None:
+        # A sentinel turns a promoted replica back when four hello periods bring no word of the promotion: with
+        # hasty hellos that is sooner than the leader itself learns of it, and the failover fails.
+        self._set_periods(info=200, publish=2000, ping=200)
+
+    def _set_periods(self, *, info: int, publish: int, ping: int) -> None:
+        periods = ("INFO-PERIOD", info, "PUBLISH-PERIOD", publish, "PING-PERIOD", ping)
+        self.ask("SENTINEL", "DEBUG", *periods)
 
     def primary_port(self) -> int:
         _host, port = self.ask("SENTINEL", "GET-MASTER-ADDR-BY-NAME", NAME)
@@ -90,8 +99,10 @@ class SentinelSet:
                 node.start()
             eventually(self._linked, timeout_s, "the replica's link to its primary")
             for sentinel in self.sentinels:
-                sentinel.start().hasten()
+                sentinel.start()
+            self._hasten()
             eventually(self._agreed, timeout_s, "sentinels that know each other and the replica")
+            self._steady()
         except BaseException:
             self.stop()
             raise
@@ -112,8 +123,19 @@ class SentinelSet:
         old, new = self.primary, self.replica
         eventually(self._failover_begun, timeout_s, "a sentinel that begins the failover")
         eventually(lambda: self._all_name(new), timeout_s, "sentinels that name the new primary")
+        # The old primary is turned into a replica after four hello periods of answering as a primary.
+        self._hasten()
         eventually(lambda: _role(old) == "slave", timeout_s, "the old primary as replica")
+        self._steady()
         return new
+
+    def _hasten(self) -> None:
+        for sentinel in self.sentinels:
+            sentinel.hasten()
+
+    def _steady(self) -> None:
+        for sentinel in self.sentinels:
+            sentinel.steady()
 
     def _failover_begun(self) -> bool:
         try:
