@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
 from typing import TypeVar
 
 import pytest
 
+from tests.support.processes import Process
 from tests.support.servers import Cluster, RedisServer, Server, binary
 
 S = TypeVar("S", RedisServer, Cluster)
@@ -82,3 +85,15 @@ def server(request: pytest.FixtureRequest) -> Server:
 def namespace() -> str:
     """A namespace that no other test has, so that a straggler of an earlier test meets no key of this one."""
     return f"t{uuid.uuid4().hex[:10]}"
+
+
+@pytest.fixture
+def run_oncue(tmp_path: Path) -> Iterator[Callable[..., Process]]:
+    """Start commands of the product: `run_oncue("worker", "app:app", env={...})`; all are ended after the test."""
+    with ExitStack() as running:
+
+        def start(*args: str | Path, env: dict[str, str] | None = None, cwd: Path | None = None) -> Process:
+            output = tmp_path / f"output-{uuid.uuid4().hex[:6]}.txt"
+            return running.enter_context(Process(args, output, env, cwd=cwd))
+
+        yield start

@@ -14,7 +14,7 @@ _PAUSE_S = 0.005
 _never = threading.Event()
 
 
-def eventually(condition: Callable[[], T], timeout_s: float = 10, what: str = "the condition") -> T:
+def eventually(condition: Callable[[], T | None], timeout_s: float = 10, what: str = "the condition") -> T:
     """Call `condition` until its answer is truthy and return that; AssertionError after `timeout_s` seconds."""
     deadline = time.monotonic() + timeout_s
     while not (answer := condition()):

@@ -1,0 +1,53 @@
+"""Processes that tests start are heard, measured and ended."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.support.processes import Process
+from tests.support.waiting import eventually
+
+_PYTHON = (sys.executable, "-c")
+_WAITING = "import signal; print('pid here', flush=True); signal.pause()"
+
+
+@pytest.fixture
+def waiting(tmp_path: Path) -> Iterator[Process]:
+    with Process([_WAITING], tmp_path / "output", command=_PYTHON) as process:
+        process.wait_for_line("^pid here$")
+        yield process
+
+
+@pytest.mark.parametrize(
+    ("order", "number"), [("kill", signal.SIGKILL), ("term", signal.SIGTERM), ("interrupt", signal.SIGINT)]
+)
+def test_a_signal_is_the_one_ordered(waiting: Process, order: str, number: signal.Signals) -> None:
+    getattr(waiting, order)()
+    assert waiting.wait() == -number
+
+
+def test_a_process_shows_its_memory_and_its_time(waiting: Process) -> None:
+    assert 1_000_000 < waiting.rss_bytes() < 200_000_000
+    assert 0 < waiting.cpu_seconds() < 5
+
+
+def test_an_early_end_is_told_with_the_output(tmp_path: Path) -> None:
+    with (
+        Process(["raise SystemExit('no luck')"], tmp_path / "output", command=_PYTHON) as process,
+        pytest.raises(AssertionError, match=r"(?s)ended with code 1 .*no luck"),
+    ):
+        process.wait_for_line("ready", timeout_s=30)
+
+
+def test_the_end_takes_the_children_along(tmp_path: Path) -> None:
+    parent = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {_WAITING!r}]).wait()"
+    with Process([parent], tmp_path / "output", command=_PYTHON) as process:
+        process.wait_for_line("pid here")
+        (child,) = process.children()
+    eventually(lambda: not psutil.pid_exists(child.pid) or child.status() == psutil.STATUS_ZOMBIE)
