@@ -14,7 +14,16 @@ class ConfigError(OncueError, ValueError):
 
 
 class CronError(OncueError, ValueError):
-    """A schedule expression is refused; the text names the field and shows what is allowed."""
+    """A schedule expression is refused; the text names the field and shows what is allowed.
+
+    `field` is the name of the field ("minute", "day-of-month", "time zone", or "" for the whole expression);
+    `code` is one of type, alias, field-count, syntax, name, range, order, step, never, zone.
+    """
+
+    def __init__(self, text: str, *, field: str = "", code: str = "syntax") -> None:
+        super().__init__(text)
+        self.field = field
+        self.code = code
 
 
 class StoreUnavailable(OncueError):
