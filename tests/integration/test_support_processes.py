@@ -51,3 +51,14 @@ def test_the_end_takes_the_children_along(tmp_path: Path) -> None:
         process.wait_for_line("pid here")
         (child,) = process.children()
     eventually(lambda: not psutil.pid_exists(child.pid) or child.status() == psutil.STATUS_ZOMBIE)
+
+
+def test_servers_end_also_when_the_tests_die_without_a_last_word(tmp_path: Path) -> None:
+    dying = (
+        "import os; from pathlib import Path; from tests.support.servers import RedisServer\n"
+        f"server = RedisServer('valkey', Path({str(tmp_path)!r})).start(); print('pid', server.pid, flush=True)\n"
+        "os._exit(1)"
+    )
+    with Process([dying], tmp_path / "output", command=_PYTHON) as process:
+        server = int(process.wait_for_line(r"^pid (\d+)$")[1])
+        eventually(lambda: not psutil.pid_exists(server), what="the end of the server")

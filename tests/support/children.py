@@ -9,6 +9,8 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from tests.support import reaper
+
 _started: set[subprocess.Popen[bytes]] = set()
 
 
@@ -28,6 +30,7 @@ def spawn(
             start_new_session=True,
         )
     _started.add(child)
+    reaper.watch(child.pid)
     return child
 
 
