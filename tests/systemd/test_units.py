@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from oncue.common import notify
+from oncue.common import config, notify
+from oncue.common.config import Config
 
 ROOT = Path(__file__).resolve().parents[2]
 UNITS = ROOT / "systemd"
@@ -106,11 +107,20 @@ def test_the_commands_are_the_documented_ones() -> None:
     assert settings(SERVICES[0])["ExecReload"] == ["/bin/kill -HUP $MAINPID"]
 
 
-def test_the_environment_file_holds_assignments_alone() -> None:
-    lines = (UNITS / "oncue.env").read_text().splitlines()
-    for line in filter(None, lines):
-        assert re.match(r"#|[A-Z_]+=\S+$", line), line
-    assert any(line.startswith("ONCUE_URL=") for line in lines)
+def test_a_worker_has_time_to_hand_back_before_it_is_killed() -> None:
+    limit = seconds(settings("oncue-worker@.service")["TimeoutStopSec"][0])
+    assert limit >= Config().stop_timeout_s + HAND_BACK_S
+
+
+def test_the_environment_file_sets_what_is_read_and_nothing_else() -> None:
+    lines = [line for line in (UNITS / "oncue.env").read_text().splitlines() if line]
+    assignments = dict(
+        line.removeprefix("#").split("=", 1) for line in lines if re.match(r"#?[A-Z][A-Z_]*=\S+$", line)
+    )
+    assert all(line.startswith("#") or line.split("=")[0] in assignments for line in lines)
+    assert set(assignments) <= {*config.variables(), "ONCUE_APP", "PATH", "PYTHONPATH"}
+    del assignments["ONCUE_CONFIG"]
+    assert config.load(None, assignments, {}).url == assignments["ONCUE_URL"]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="gives files to other users")
