@@ -1,0 +1,73 @@
+"""Time, in one place: nothing else reads a clock or sleeps, so tests set both.
+
+Due times, leases and ticks are judged by the server's clock. A process asks for it once in a while and carries it on
+with its own monotonic clock, so a step of the host's clock moves nothing.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+RESYNC_S = 60.0
+"""How old the knowledge of the server's clock may be; two good crystals drift by under 3 ms in that time."""
+
+
+class Clock(Protocol):
+    """What gives scripts their ``now``."""
+
+    def now_ms(self) -> int: ...
+
+
+def monotonic_s() -> float:
+    """Seconds of the host's monotonic clock."""
+    return time.monotonic()
+
+
+def host_now_ms() -> int:
+    """The host's own idea of the time in ms: for logs and for telling how far the server's differs, never for due times."""
+    return time.time_ns() // 1_000_000
+
+
+def sleep_s(seconds: float) -> None:
+    """Sleeps; for the last part of a millisecond before a due instant, where a poll would overshoot."""
+    if seconds > 0:
+        time.sleep(seconds)
+
+
+class ServerClock:
+    """The server's clock as known here. Never ahead of the server: the answer's travel counts as time already passed."""
+
+    def __init__(self, ask: Callable[[], tuple[int, int]]) -> None:
+        """``ask`` sends TIME and returns seconds and microseconds; it may raise what the connection raises."""
+        self._ask = ask
+        self._offset_s = 0.0
+        self._synced_at: float | None = None
+
+    def sync(self) -> None:
+        """Asks the server."""
+        seconds, micros = self._ask()
+        at = monotonic_s()
+        self._offset_s = seconds + micros / 1e6 - at
+        self._synced_at = at
+
+    def forget(self) -> None:
+        """The next reading asks again: after a reconnection another server may answer."""
+        self._synced_at = None
+
+    def refresh(self, older_than_s: float = RESYNC_S) -> None:
+        """Asks the server if that is longer ago than ``older_than_s``."""
+        if self._synced_at is None or monotonic_s() - self._synced_at > older_than_s:
+            self.sync()
+
+    def now_ms(self) -> int:
+        """Milliseconds since the epoch by the server's clock, rounded down."""
+        self.refresh()
+        return int((monotonic_s() + self._offset_s) * 1000)
+
+    def monotonic_at(self, instant_ms: int) -> float:
+        """The monotonic second at which the server's clock shows ``instant_ms``, as far as known now."""
+        return instant_ms / 1000 - self._offset_s
+
+    def skew_ms(self) -> int:
+        """How far the host's clock is ahead of the server's, in ms."""
+        return host_now_ms() - self.now_ms()

@@ -1,0 +1,88 @@
+"""Every key of the store, one function each: its type in the comment, the hash tag written once.
+
+All keys of a shard share the hash tag ``{namespace:shard}``, on a single server and on a cluster alike, so every
+script's keys live on one node. To change a key's name or type: change it here, in ``docs/protocol.md`` (a test
+compares the two) and raise ``FORMAT`` in ``common/record.py``.
+"""
+
+import re
+import zlib
+
+from oncue.common.errors import BadInput
+
+PAGE_MS = 60_000
+"""Length of a page of time, in milliseconds."""
+
+_QUEUE = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+_NAMESPACE = re.compile(r"[A-Za-z0-9_.-]{1,32}")
+
+
+def queue_name(name: object) -> str:
+    """``name`` if it is a usable queue name; raises BadInput. Braces would break the hash tag, ``:`` the members."""
+    if not isinstance(name, str) or not _QUEUE.fullmatch(name):
+        raise BadInput(f"{name!r} is not a queue name: use 1 to 64 of the characters A-Z a-z 0-9 _ . -")
+    return name
+
+
+def shard_of(queue: str, shards: int) -> int:
+    """The shard that a queue lives in: the same in every process, whatever its hash seed."""
+    return zlib.crc32(queue.encode()) % shards
+
+
+def page_of(due_ms: int) -> int:
+    """The page of time that an instant lies in."""
+    return due_ms // PAGE_MS
+
+
+def opens_at(page: int) -> int:
+    """The instant, in ms, at which a page is opened: one page ahead of its first instant."""
+    return (page - 1) * PAGE_MS
+
+
+class Keys:
+    """The keys of one shard, as bytes: the fixed ones are attributes, since every call needs them."""
+
+    def __init__(self, namespace: str, shard: int) -> None:
+        if not _NAMESPACE.fullmatch(namespace):
+            raise BadInput(
+                f"{namespace!r} is not a namespace: use 1 to 32 of the characters A-Z a-z 0-9 _ . -"
+            )
+        prefix = self.prefix = f"{{{namespace}:{shard}}}:".encode()
+        self.records = prefix + b"records"  # hash: id -> record (see common/record.py)
+        self.runs = prefix + b"runs"  # hash: id -> what changes, from the first reservation on
+        self.errors = prefix + b"errors"  # hash: id -> JSON of the last failure
+        self.timetable = prefix + b"timetable"  # sorted set: all that happens later, by instant in ms
+        self.stale = prefix + b"stale"  # hash: page or bucket -> how many of its entries are cancelled
+        self.bands = prefix + b"bands"  # hash: queue -> bit mask of its bands that may hold ready tasks
+        self.served = (
+            prefix + b"served"
+        )  # hash: queue -> virtual time of fair queueing; "" -> the clock of it
+        self.counts = prefix + b"counts"  # hash: queue:state -> number of tasks
+        self.finished = prefix + b"finished"  # list: keep-until instant and id of done and cancelled tasks
+        self.dead = prefix + b"dead"  # sorted set: ids of dead tasks by the instant of their burial in ms
+        self.schedules = prefix + b"schedules"  # hash: name -> definition hash and definition (JSON)
+        self.seq = prefix + b"seq"  # string: counter behind placements and fencing tokens
+        self.armed = (
+            prefix + b"armed"
+        )  # string: the instant in ms for which every scheduler is armed, at the latest
+        self.notify = prefix + b"notify"  # stream, capped: the notify list
+
+    def page(self, page: int) -> bytes:
+        """List: entries of the tasks due in that page of time."""
+        return b"%spage:%d" % (self.prefix, page)
+
+    def bucket(self, due_ms: int, band: int, queue: str) -> bytes:
+        """List: entries of the tasks of one queue and band that share a due instant; once promoted, a segment."""
+        return b"%sbucket:%d:%d:%s" % (self.prefix, due_ms, band, queue.encode())
+
+    def segment(self, reference: bytes) -> bytes:
+        """The bucket that a reference ``=due:band:queue`` in a ready list or timetable speaks of."""
+        return b"%sbucket:%s" % (self.prefix, reference[1:])
+
+    def ready(self, queue: str, band: int) -> bytes:
+        """List: entries of ready tasks, and references to whole buckets handed over by name."""
+        return b"%sready:%s:%d" % (self.prefix, queue.encode(), band)
+
+    def wake(self, queue: str) -> bytes:
+        """List: the wake list of a queue; one token while it may hold ready tasks, else absent."""
+        return b"%swake:%s" % (self.prefix, queue.encode())

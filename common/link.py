@@ -1,0 +1,243 @@
+"""Connections to the store, by kind: one client for commands, and connections of their own for blocking reads.
+
+redis-py's defaults differ between its versions (no read time-out at all, or 5 s; no retries, or many), so both are set
+here, for each kind. The client never repeats a command by itself: ``Link.call`` does, knowing that scripts may be
+repeated and for how long.
+"""
+
+import logging
+import random
+import socket
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import redis
+from redis.backoff import NoBackoff
+from redis.cluster import ClusterNode, RedisCluster
+from redis.exceptions import (
+    AuthenticationError,
+    BusyLoadingError,
+    ClusterDownError,
+    ReadOnlyError,
+    RedisClusterException,
+    RedisError,
+    ResponseError,
+    TryAgainError,
+)
+from redis.retry import Retry
+from redis.sentinel import MasterNotFoundError, Sentinel
+
+from oncue.common.address import Address
+from oncue.common.clock import monotonic_s
+from oncue.common.errors import StoreUnavailable, WrongServer
+
+COMMAND_TIMEOUT_S = 5.0
+"""Read and connect time-out of commands: no script of oncue takes a hundredth of it."""
+
+OLDEST_SERVER = (7, 0)
+
+_log = logging.getLogger("oncue.link")
+_KEEPALIVE = {
+    # A peer whose kernel is gone is noticed in 10 + 3 * 3 = 19 s when idle, in 19 s when data is unacknowledged.
+    getattr(socket, "TCP_KEEPIDLE", 4): 10,
+    getattr(socket, "TCP_KEEPINTVL", 5): 3,
+    getattr(socket, "TCP_KEEPCNT", 6): 3,
+    getattr(socket, "TCP_USER_TIMEOUT", 18): 19_000,
+}
+T = TypeVar("T")
+
+PASSING = (
+    redis.exceptions.ConnectionError,
+    redis.exceptions.TimeoutError,
+    ReadOnlyError,
+    BusyLoadingError,
+    ClusterDownError,
+    TryAgainError,
+    RedisClusterException,
+    MasterNotFoundError,
+    OSError,
+)
+"""What a restart, a failover or the network causes: it passes, and the call is made again."""
+
+
+def is_passing(error: BaseException) -> bool:
+    """Whether the same call may succeed a little later."""
+    if isinstance(error, AuthenticationError):
+        return False
+    text = str(error)
+    return isinstance(error, PASSING) or (
+        isinstance(error, ResponseError)
+        and text.startswith(("MASTERDOWN", "UNBLOCKED", "UNKILLABLE", "CLUSTERDOWN"))
+    )
+
+
+def said(error: BaseException) -> str:
+    """The text of an error for people: one line, and never an empty one."""
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+class Backoff:
+    """Growing pauses with jitter: 50 ms doubling to ``most_s``, each cut by up to a half."""
+
+    def __init__(self, most_s: float = 1.0) -> None:
+        self._most_s = most_s
+        self._next_s = 0.05
+
+    def pause_s(self) -> float:
+        """The next pause, in seconds."""
+        pause = self._next_s * random.uniform(0.5, 1.0)
+        self._next_s = min(self._next_s * 2, self._most_s)
+        return pause
+
+
+class Link:
+    """The way to one server, Sentinel group or cluster. No I/O until the first call; safe to use from many threads."""
+
+    def __init__(self, address: Address) -> None:
+        self.address = address
+        self._lock = threading.Lock()
+        self._client: redis.Redis | RedisCluster | None = None
+        self._checked: set[bytes] = set()
+
+    @property
+    def client(self) -> redis.Redis | RedisCluster:
+        """The client for commands, made at first use (a cluster's is made by asking its nodes)."""
+        if self._client is None:
+            with self._lock:
+                if self._client is None:
+                    self._client = self._made()
+        return self._client
+
+    def _options(self) -> dict[str, Any]:
+        address = self.address
+        options: dict[str, Any] = {
+            "username": address.username,
+            "password": address.password,
+            "socket_timeout": COMMAND_TIMEOUT_S,
+            "socket_connect_timeout": COMMAND_TIMEOUT_S,
+            "retry": Retry(NoBackoff(), 0),
+            "protocol": 2,
+        }
+        if address.socket_path is None:
+            options |= {"socket_keepalive": True, "socket_keepalive_options": _KEEPALIVE}
+        if address.tls:
+            options |= {"ssl": True, "ssl_ca_certs": address.ca_file}
+        return options
+
+    def _made(self) -> redis.Redis | RedisCluster:
+        address, options = self.address, self._options()
+        if address.socket_path is not None:
+            return redis.Redis(unix_socket_path=address.socket_path, db=address.db, **options)
+        if address.mode == "cluster":
+            # One repetition inside: after MOVED or a lost node it asks for the slots anew.
+            options["retry"] = Retry(NoBackoff(), 1)
+            nodes = [ClusterNode(host, port) for host, port in address.hosts]
+            return RedisCluster(startup_nodes=nodes, **options)
+        if address.mode == "sentinel":
+            # Sentinels seldom share the servers' password; those that do are reached by the default user.
+            asked = {
+                k: v for k, v in options.items() if k not in ("username", "password", "ssl", "ssl_ca_certs")
+            }
+            group = Sentinel(list(address.hosts), sentinel_kwargs=asked, **options)
+            return cast(redis.Redis, group.master_for(address.service or "", db=address.db))
+        host, port = address.hosts[0]
+        return redis.Redis(host=host, port=port, db=address.db, **options)
+
+    def node(self, key: bytes) -> redis.Redis:
+        """The client of the one server that holds ``key``; raises what redis-py raises."""
+        client = self.client
+        if not isinstance(client, RedisCluster):
+            return client
+        node = client.get_node_from_key(key.decode())
+        if node is None:
+            raise ClusterDownError(f"no node serves the slot of {key.decode()}")
+        return client.get_redis_connection(node)
+
+    def connection(self, key: bytes) -> Any:
+        """A connection of its own to the server that holds ``key``, for one blocking read at a time; connected."""
+        connection = self.node(key).connection_pool.make_connection()
+        connection.connect()
+        return connection
+
+    def server_time(self, key: bytes) -> tuple[int, int]:
+        """TIME of the server that holds ``key``: seconds and microseconds."""
+        seconds, micros = self.node(key).time()
+        return int(seconds), int(micros)
+
+    def reset(self) -> None:
+        """Drops all connections for commands: after READONLY or a dead link the next ones ask for the primary anew."""
+        client = self._client
+        if isinstance(client, RedisCluster):
+            with self._lock:
+                self._client = None
+            client.close()
+        elif client is not None:
+            client.connection_pool.disconnect()
+        self._checked.clear()
+
+    def close(self) -> None:
+        """Closes the connections for commands."""
+        client, self._client = self._client, None
+        if client is not None:
+            client.close()
+
+    def check(self, key: bytes) -> None:
+        """Refuses a server that would lose or refuse work, once per server; raises WrongServer."""
+        if key in self._checked:
+            return
+        info = self.node(key).info()
+        version = str(info.get("valkey_version") or info.get("redis_version", "0.0"))
+        if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_SERVER:
+            raise WrongServer(
+                f"the server at {self.address.shown} is version {version}: 7.0 or later is needed"
+            )
+        if info.get("role") == "slave":
+            raise ReadOnlyError(
+                f"the server at {self.address.shown} is a read-only replica: give the primary's address"
+            )
+        policy = info.get("maxmemory_policy", "noeviction")
+        if policy != "noeviction":
+            raise WrongServer(
+                f"the server at {self.address.shown} has maxmemory-policy {policy} and would drop waiting tasks:"
+                " set it to noeviction"
+            )
+        self._checked.add(key)
+
+    def call(self, action: Callable[[], T], patience_s: float, pause: Callable[[float], None]) -> T:
+        """``action()``, repeated while only passing faults stop it, for ``patience_s``; ``pause`` waits in between.
+
+        ``action`` must be one that may be done twice: a lost reply looks like a lost request. Raises StoreUnavailable
+        when patience ends, WrongServer for what no waiting mends.
+        """
+        backoff = Backoff()
+        ends = monotonic_s() + patience_s
+        while True:
+            try:
+                return action()
+            except (RedisError, OSError) as error:
+                failure = self.named(error)
+                if not is_passing(error) or monotonic_s() >= ends:
+                    raise failure from None
+                _log.info("%s; trying again", failure)
+                self.reset()
+            pause(backoff.pause_s())
+
+    def named(self, error: BaseException) -> Exception:
+        """What a redis-py error means to a user of oncue, in one sentence without secrets."""
+        where = self.address.shown
+        if isinstance(error, AuthenticationError) or str(error).startswith(("NOAUTH", "WRONGPASS", "NOPERM")):
+            return WrongServer(
+                f"the server at {where} refuses the login: check user name and password ({said(error)})"
+            )
+        if isinstance(error, ReadOnlyError):
+            return StoreUnavailable(
+                f"the server at {where} is a read-only replica: give the primary's address"
+            )
+        if str(error).startswith("OOM"):
+            return StoreUnavailable(f"the server at {where} is out of memory: raise maxmemory")
+        if is_passing(error):
+            return StoreUnavailable(
+                f"the server at {where} cannot be reached or is not ready ({said(error)})"
+            )
+        return WrongServer(f"the server at {where} answers with an error ({said(error)})")

@@ -1,0 +1,97 @@
+"""The record of a task: the one value that a waiting task costs, immutable once written.
+
+Layout, big-endian; the same bytes are in ``docs/protocol.md``, for producers in other languages:
+
+    0     1  format (high four bits, now 1) and flags: 1 nonce follows, 2 options follow, 4 data is bytes, not JSON
+    1     4  placement number, written by the script; zero when sent
+    5     6  due time in ms
+    11    1  priority band, 0 to 9
+    12    1  length of the queue's name
+    13    n  the queue's name
+          8  nonce, if flagged: set for ids of the caller's choice
+          2+n  options, if flagged: length, then a JSON object
+          n  data
+
+The header is fixed in place so that a script reads a due time or a queue without decoding anything. To change the
+format: raise ``FORMAT``, keep reading the old one for as long as tasks may wait, and change lua/include/record.lua.
+"""
+
+import struct
+from typing import Any, NamedTuple
+
+import msgspec
+
+from oncue.common.errors import BadInput
+
+FORMAT = 1
+_NONCE, _OPTIONS, _BYTES = 1, 2, 4
+_HEADER = struct.Struct(">BIHIBB")
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder().decode
+
+
+class Record(NamedTuple):
+    """A record taken apart. ``due_ms`` is the time that the producer asked for."""
+
+    due_ms: int
+    band: int
+    queue: str
+    options: dict[str, Any]
+    data: Any
+
+
+def encoded(data: object, limit_bytes: int) -> tuple[bytes, bool]:
+    """``data`` as bytes, and whether it was bytes already; raises BadInput if it is no JSON or over the limit."""
+    if isinstance(data, bytes | bytearray | memoryview):
+        body, raw = bytes(data), True
+    else:
+        try:
+            body, raw = _encode(data), False
+        except (TypeError, ValueError, OverflowError, RecursionError) as error:
+            raise BadInput(
+                f"the data cannot be written as JSON ({error}): give JSON values or bytes"
+            ) from None
+    if len(body) > limit_bytes:
+        raise BadInput(
+            f"the data has {len(body)} bytes, the limit is {limit_bytes}: store it elsewhere, send its key"
+        )
+    return body, raw
+
+
+def pack(
+    due_ms: int,
+    band: int,
+    queue: str,
+    data: tuple[bytes, bool],
+    nonce: bytes = b"",
+    options: dict[str, Any] | None = None,
+) -> bytes:
+    """The record of a new task; ``data`` as ``encoded`` gives it, ``nonce`` of 8 bytes or none."""
+    body, raw = data
+    flags = FORMAT << 4 | (_NONCE if nonce else 0) | (_OPTIONS if options else 0) | (_BYTES if raw else 0)
+    name = queue.encode()
+    head = _HEADER.pack(flags, 0, due_ms >> 32, due_ms & 0xFFFFFFFF, band, len(name)) + name + nonce
+    if options:
+        text = _encode(options)
+        head += len(text).to_bytes(2, "big") + text
+    return head + body
+
+
+def unpack(record: bytes) -> Record:
+    """The parts of a record; raises BadInput for what no oncue wrote, and never executes anything."""
+    try:
+        flags, _, high, low, band, length = _HEADER.unpack_from(record)
+        if flags >> 4 != FORMAT or band > 9:
+            raise ValueError(f"its format is {flags >> 4}")
+        at = _HEADER.size + length
+        queue = record[_HEADER.size : at].decode("ascii")
+        at += 8 if flags & _NONCE else 0
+        options: dict[str, Any] = {}
+        if flags & _OPTIONS:
+            size = int.from_bytes(record[at : at + 2], "big")
+            options = msgspec.json.decode(record[at + 2 : at + 2 + size], type=dict[str, Any])
+            at += 2 + size
+        body = record[at:]
+        return Record(high << 32 | low, band, queue, options, body if flags & _BYTES else _decode(body))
+    except (struct.error, ValueError, msgspec.DecodeError, RecursionError) as error:
+        raise BadInput(f"a record of {len(record)} bytes cannot be read ({error})") from None

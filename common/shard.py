@@ -1,0 +1,62 @@
+"""One shard of the store: its keys, its clock, and calls of its scripts."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from oncue.common.clock import Clock, ServerClock
+from oncue.common.keys import Keys, opens_at, page_of
+from oncue.common.link import Link
+from oncue.common.scripts import script
+
+
+class Shard:
+    """All keys that may have to change together, on one server; safe to use from many threads."""
+
+    def __init__(self, link: Link, namespace: str, number: int, clock: Clock | None = None) -> None:
+        """``clock`` is the server's, unless a test brings its own."""
+        self.link = link
+        self.number = number
+        self.keys = Keys(namespace, number)
+        self.server_clock = ServerClock(lambda: link.server_time(self.keys.timetable))
+        self.clock: Clock = clock or self.server_clock
+
+    def now_ms(self) -> int:
+        """The server's time in ms: what every script is given as now."""
+        return self.clock.now_ms()
+
+    def counts(self) -> dict[bytes, bytes]:
+        """The kept counts: ``queue:state`` to number."""
+        counts: dict[bytes, bytes] = self.link.client.execute_command("HGETALL", self.keys.counts)
+        return counts
+
+    def call(self, name: str, keys: Sequence[bytes], args: Sequence[bytes | str | int]) -> Any:
+        """One call of a script, not repeated; raises what redis-py raises."""
+        return script(name)(self.link.client, keys, args)
+
+
+class KeyTable:
+    """The keys of one call: the fixed ones first, then each group once. Scripts count from 1."""
+
+    def __init__(self, *fixed: bytes) -> None:
+        self.keys = list(fixed)
+        self._at: dict[tuple[bytes, ...], int] = {}
+
+    def add(self, *group: bytes) -> int:
+        """The index, as a script counts, of the first key of a group that stands together."""
+        at = self._at.get(group)
+        if at is None:
+            at = self._at[group] = len(self.keys) + 1
+            self.keys += group
+        return at
+
+
+def slot(keys: Keys, now_ms: int, due_ms: int, band: int, queue: str, *, alone: bool = False) -> tuple[bytes, ...]:
+    """The keys that placing a task needs, by the same rule as lua/include/place.lua.
+
+    A page ahead of time its page's list; before it is due bucket, ready and wake lists; then ready and wake lists.
+    ``alone`` is for tasks that open no bucket: retries, whose due times jitter spreads.
+    """
+    if due_ms > now_ms and opens_at(page_of(due_ms)) > now_ms:
+        return (keys.page(page_of(due_ms)),)
+    lists = (keys.ready(queue, band), keys.wake(queue))
+    return lists if alone or due_ms <= now_ms else (keys.bucket(due_ms, band, queue), *lists)

@@ -1,0 +1,180 @@
+"""What producers ask of the store: schedule, look up, cancel. One call for many, in bounded chunks."""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+
+from oncue.common import record
+from oncue.common.clock import Clock, sleep_s
+from oncue.common.errors import BadInput, NotFound, WrongState
+from oncue.common.keys import page_of, shard_of
+from oncue.common.link import Link
+from oncue.common.pages import open_page
+from oncue.common.shard import KeyTable, Shard, slot
+from oncue.common.task import TaskInfo, instant
+
+CHUNK = 500
+"""How many tasks one call carries: beyond some hundreds a call gets no cheaper, and the server is busy for longer."""
+
+T = TypeVar("T")
+
+
+class Placed(NamedTuple):
+    """A new task, ready to be written."""
+
+    id: str
+    record: bytes
+    due_ms: int
+    band: int
+    queue: str
+
+
+class Store:
+    """All shards of one namespace. No I/O in the constructor; safe to use from many threads."""
+
+    def __init__(
+        self,
+        link: Link,
+        namespace: str,
+        shards: int = 1,
+        *,
+        patience_s: float = 20.0,
+        keep_finished_ms: int = 60_000,
+        clock: Clock | None = None,
+    ) -> None:
+        """``patience_s`` is how long a call goes on trying while the server is away.
+
+        It must stay below ``keep_finished_ms``: within that time the store knows a repeated call again even when its
+        task has been done meanwhile. Raises BadInput otherwise.
+        """
+        if patience_s * 1000 >= keep_finished_ms:
+            raise BadInput(
+                f"patience of {patience_s} s must be shorter than the {keep_finished_ms / 1000} s for which finished"
+                " tasks are remembered: a later repetition could run a task twice"
+            )
+        self.link = link
+        self.shards = [Shard(link, namespace, number, clock) for number in range(shards)]
+        self.patience_s = patience_s
+        self.keep_finished_ms = keep_finished_ms
+
+    def shard(self, queue: str) -> Shard:
+        """The shard that a queue lives in."""
+        return self.shards[shard_of(queue, len(self.shards))] if len(self.shards) > 1 else self.shards[0]
+
+    def persist(self, shard: Shard, action: Callable[[], T]) -> T:
+        """``action()`` on a server that is fit for it, repeated while it is away; raises StoreUnavailable in the end."""
+
+        def checked() -> T:
+            self.link.check(shard.keys.timetable)
+            return action()
+
+        return self.link.call(checked, self.patience_s, sleep_s)
+
+    def schedule(self, tasks: Sequence[Placed]) -> None:
+        """Writes tasks; those whose id is there already stay as they are. Raises WrongState for the id of a dead one."""
+        for shard, chunk in self._chunks(tasks):
+            answers = self.persist(shard, partial(_schedule, shard, chunk))
+            for task, answer in zip(chunk, answers, strict=True):
+                if answer < 0:
+                    raise WrongState(f"{task.id} is among the dead: redrive or purge it before using its id again")
+
+    def _chunks(self, tasks: Sequence[Placed]) -> Iterator[tuple[Shard, Sequence[Placed]]]:
+        by_shard: dict[int, list[Placed]] = {}
+        if len(self.shards) == 1:
+            by_shard[0] = list(tasks)
+        else:
+            for task in tasks:
+                by_shard.setdefault(self.shard(task.queue).number, []).append(task)
+        for number, mine in by_shard.items():
+            for at in range(0, len(mine), CHUNK):
+                yield self.shards[number], mine[at : at + CHUNK]
+
+    def get(self, task_id: str) -> TaskInfo:
+        """What is known of a task; raises NotFound."""
+        for shard in self.shards:
+            (found,) = self.persist(shard, partial(_locate, shard, [task_id], whole=True))
+            if found:
+                return _info(task_id, found)
+        raise NotFound(f"there is no task {task_id}: it never was, or it finished some time ago")
+
+    def cancel(self, task_id: str) -> bool:
+        """True: cancelled, it will not run. False: too late, it is running, done or dead. Raises NotFound."""
+        for shard in self.shards:
+            answer = self.persist(shard, partial(self._cancel, shard, task_id))
+            if answer != "unknown":
+                return answer == "cancelled"
+        raise NotFound(f"there is no task {task_id}: it never was, or it finished some time ago")
+
+    def _cancel(self, shard: Shard, task_id: str) -> str:
+        (found,) = _locate(shard, [task_id])
+        hint = b"=%d:%d:%s" % (found[1], found[2], found[3]) if found and found[3] else b""
+        while True:
+            answer = _cancel(shard, task_id, hint, self.keep_finished_ms)
+            if answer[:1] == b"=":
+                hint = answer
+            elif answer[:1] == b"p":
+                open_page(shard, answer)
+            else:
+                return answer.decode()
+
+    def counts(self) -> dict[str, dict[str, int]]:
+        """For each queue how many tasks are in each state; done and cancelled count all there ever were. O(queues)."""
+        totals: dict[str, dict[str, int]] = {}
+        for shard in self.shards:
+            for field, number in self.persist(shard, shard.counts).items():
+                queue, _, state = field.decode().rpartition(":")
+                totals.setdefault(queue, {})[state] = int(number)
+        return totals
+
+
+def _schedule(shard: Shard, tasks: Sequence[Placed]) -> list[int]:
+    keys = shard.keys
+    now = shard.now_ms()
+    table = KeyTable(
+        keys.records, keys.runs, keys.timetable, keys.counts, keys.bands, keys.seq, keys.armed, keys.notify
+    )
+    args: list[bytes | str | int] = [now]
+    for task in tasks:
+        at = table.add(*slot(keys, now, task.due_ms, task.band, task.queue))
+        args += (task.id, task.record, at)
+    answers: list[int] = shard.call("schedule", table.keys, args)
+    return answers
+
+
+def _locate(shard: Shard, ids: Sequence[str], *, whole: bool = False) -> list[list[Any]]:
+    keys = shard.keys
+    fixed = (keys.records, keys.runs, keys.timetable, keys.errors)
+    answers: list[list[Any]] = shard.call("locate", fixed, [shard.now_ms(), int(whole), *ids])
+    return answers
+
+
+def _cancel(shard: Shard, task_id: str, hint: bytes, keep_ms: int) -> bytes:
+    keys = shard.keys
+    table = KeyTable(
+        keys.records, keys.runs, keys.timetable, keys.counts, keys.stale, keys.finished, keys.armed, keys.notify
+    )
+    page = bucket = 0
+    if hint:
+        page = table.add(keys.page(page_of(int(hint[1:].split(b":")[0]))))
+        bucket = table.add(keys.segment(hint))
+    answers: list[bytes] = shard.call("cancel", table.keys, [shard.now_ms(), keep_ms, task_id, page, bucket])
+    return answers[0]
+
+
+def _info(task_id: str, found: Sequence[Any]) -> TaskInfo:
+    state, due_ms, band, queue, attempts, failed, lost, body, failure = found
+    known = record.unpack(body) if body else None
+    return TaskInfo(
+        id=task_id,
+        state=state.decode(),
+        queue=queue.decode() if known else None,
+        priority=band if known else None,
+        due=instant(due_ms) if known else None,
+        data=known.data if known else None,
+        attempts=attempts,
+        failed=failed,
+        lost=lost,
+        error=msgspec.json.decode(failure) if failure else None,
+    )

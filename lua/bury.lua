@@ -1,0 +1,34 @@
+-- bury: tasks that failed for good go among the dead, with their error.
+--
+-- KEYS  1 runs, 2 timetable, 3 counts, 4 dead, 5 errors
+-- ARGV  1 now in ms; then for each task: id, token, queue, band, error (JSON)
+-- Output  for each task: 1 dead (now, or before by this token), 0 the lease is lost
+-- Cost  O(tasks given), each O(log dead)
+--
+-- Dies before: the lease ends, the task runs again. Dies after: the repeated call finds its own token and answers 1.
+
+-- include: run
+-- include: members
+-- include: held
+
+local keys = {runs = KEYS[1], timetable = KEYS[2], counts = KEYS[3], dead = KEYS[4], errors = KEYS[5]}
+local now = tonumber(ARGV[1])
+
+local function bury(id, token, queue, band, failure)
+    local run, left = held_run(keys, id, token)
+    if not run then
+        return left == "x" and 1 or 0
+    end
+    run.state, run.failed = "x", run.failed + 1
+    redis.call("HSET", keys.runs, id, run_text(run))
+    redis.call("HSET", keys.errors, id, failure)
+    redis.call("ZADD", keys.dead, now, id)
+    end_lease(keys, queue, band, id, "dead")
+    return 1
+end
+
+local answers = {}
+for i = 2, #ARGV, 5 do
+    answers[#answers + 1] = bury(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4])
+end
+return answers

@@ -1,0 +1,70 @@
+-- cancel: takes waiting tasks out for good.
+--
+-- KEYS  1 records, 2 runs, 3 timetable, 4 counts, 5 stale, 6 finished, 7 armed, 8 notify; 9.. pages and buckets
+-- ARGV  1 now in ms, 2 how long finished tasks are remembered in ms; then for each task: id, and for the due time that
+--       the caller believes: the index in KEYS of its page, and of its bucket
+-- Output  for each task: "cancelled" (now or before), "leased", "done", "dead", "unknown", or a need: "=<due>:..." that
+--         due time, band and queue are the true ones, "p<page>" that page has to be opened first
+-- Cost  O(tasks given)
+--
+-- Dies before: nothing is cancelled. Dies after: the repeated call says "cancelled" again.
+
+-- include: record
+-- include: entry
+-- include: run
+-- include: members
+-- include: arm
+-- include: where
+-- include: sweep_list
+-- include: finish
+
+local keys = {records = KEYS[1], runs = KEYS[2], timetable = KEYS[3], counts = KEYS[4], stale = KEYS[5],
+    finished = KEYS[6], armed = KEYS[7], notify = KEYS[8]}
+local now, keep = tonumber(ARGV[1]), tonumber(ARGV[1]) + tonumber(ARGV[2])
+local ANSWERS = {l = "leased", x = "dead", d = "done", c = "cancelled"}
+
+-- Compared by the end of the key's name: the store's keys all end in it.
+local function is_declared(index, name)
+    local key = KEYS[tonumber(index)] or ""
+    return key:sub(-#name) == name
+end
+
+local function cancel(id, page, bucket)
+    local record, text = redis.call("HGET", keys.records, id), redis.call("HGET", keys.runs, id)
+    local run = text and run_parts(text)
+    if run and ANSWERS[run.state] then
+        return ANSWERS[run.state]
+    elseif not record then
+        return "unknown"
+    end
+    local due, band, queue, seq, nonce = header(record)
+    run = run or {token = 0, attempts = 0, failed = 0, lost = 0, due = due, nonce = nonce}
+    due = run.due
+    local named = bucket_member(due, band, queue)
+    if not is_declared(page, "page:" .. page_member(due):sub(2))
+        or not is_declared(bucket, "bucket:" .. named:sub(2)) then
+        return named
+    end
+    local place, name = where(keys, now, due, band, queue, id, seq)
+    if place == "opening" then
+        return page_member(due)
+    end
+    run.state = "c"
+    finish(keys, id, run, keep)
+    redis.call("HINCRBY", keys.counts, queue .. (place == "ready" and ":ready" or ":delayed"), -1)
+    redis.call("HINCRBY", keys.counts, queue .. ":cancelled", 1)
+    if place == "lone" then
+        redis.call("ZREM", keys.timetable, lone_member(queue, band, id, seq))
+    elseif place == "page" then
+        sweep_list(keys, KEYS[tonumber(page)], name)
+    elseif place == "bucket" then
+        sweep_list(keys, KEYS[tonumber(bucket)], name)
+    end
+    return "cancelled"
+end
+
+local answers = {}
+for i = 3, #ARGV, 3 do
+    answers[#answers + 1] = cancel(ARGV[i], ARGV[i + 1], ARGV[i + 2])
+end
+return answers

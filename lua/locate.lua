@@ -1,0 +1,43 @@
+-- locate: what the store knows of tasks, so that the caller learns which keys the next call needs. Writes nothing.
+--
+-- KEYS  1 records, 2 runs, 3 timetable, 4 errors
+-- ARGV  1 now in ms, 2 "1" to have records and errors too; then ids
+-- Output  for each task: empty if unknown, else state, due in ms, band, queue, attempts, failed, lost, record, error;
+--         the last two are empty if not asked for. A cancelled or done task has neither queue nor record any more, and
+--         in place of the due time the instant at which it will be forgotten.
+-- Cost  O(ids given)
+--
+-- Dies before or after: nothing has changed.
+
+-- include: record
+-- include: run
+-- include: members
+-- include: where
+
+local keys = {records = KEYS[1], runs = KEYS[2], timetable = KEYS[3], errors = KEYS[4]}
+local now, whole = tonumber(ARGV[1]), ARGV[2] == "1"
+local NAMES = {l = "leased", x = "dead", d = "done", c = "cancelled"}
+
+local function describe(id)
+    local record, text = redis.call("HGET", keys.records, id), redis.call("HGET", keys.runs, id)
+    local run = text and run_parts(text)
+    if not record then
+        return run and {NAMES[run.state] or "", run.due, 0, "", run.attempts, run.failed, run.lost, "", ""} or {}
+    end
+    local due, band, queue, seq = header(record)
+    local state = run and NAMES[run.state]
+    due = run and run.due or due
+    if not state then
+        local place = where(keys, now, due, band, queue, id, seq)
+        state = (place == "ready" or place == "opening" and due <= now) and "ready" or "delayed"
+    end
+    local failure = whole and redis.call("HGET", keys.errors, id) or ""
+    return {state, due, band, queue, run and run.attempts or 0, run and run.failed or 0, run and run.lost or 0,
+        whole and record or "", failure}
+end
+
+local answers = {}
+for i = 3, #ARGV do
+    answers[#answers + 1] = describe(ARGV[i])
+end
+return answers

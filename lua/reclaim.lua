@@ -1,0 +1,63 @@
+-- reclaim: tasks whose lease has ended go back to the head of ready; one that was lost too often goes among the dead.
+--
+-- KEYS  1 runs, 2 timetable, 3 counts, 4 records, 5 bands, 6 dead, 7 errors, 8 armed, 9 notify;
+--       then for each lease its ready and wake lists
+-- ARGV  1 now in ms, 2 how many lost leases are allowed, 3 error (JSON) of a task that is buried for it;
+--       then for each lease: its member of the timetable
+-- Output  head of the timetable
+-- Cost  O(leases given)
+--
+-- Dies before: the next scheduler reclaims. Dies after: the tasks are ready. A worker that is late with its answer has
+-- lost the lease as soon as the task is ready again: the state, and later the token, no longer fit.
+
+-- include: record
+-- include: entry
+-- include: run
+-- include: members
+-- include: arm
+-- include: ready
+-- include: held
+-- include: head
+
+local keys = {runs = KEYS[1], timetable = KEYS[2], counts = KEYS[3], records = KEYS[4], bands = KEYS[5],
+    dead = KEYS[6], errors = KEYS[7], armed = KEYS[8], notify = KEYS[9]}
+local now, allowed = tonumber(ARGV[1]), tonumber(ARGV[2])
+
+local function bury(id, queue, band, run)
+    run.state = "x"
+    redis.call("HSET", keys.errors, id, ARGV[3])
+    redis.call("ZADD", keys.dead, now, id)
+    end_lease(keys, queue, band, id, "dead")
+end
+
+local function reclaim(member, ready, wake)
+    local ends = tonumber(redis.call("ZSCORE", keys.timetable, member) or math.huge)
+    if ends > now then
+        return
+    end
+    local band, queue, id = member:match("^l(%d)([^:]+):(.+)$")
+    local text, record = redis.call("HGET", keys.runs, id), redis.call("HGET", keys.records, id)
+    local run = text and run_parts(text)
+    if not record or not run or run.state ~= "l" then
+        redis.call("ZREM", keys.timetable, member)
+        return
+    end
+    run.lost = run.lost + 1
+    if run.lost > allowed then
+        bury(id, queue, band, run)
+    else
+        local _, _, _, seq = header(record)
+        -- A new token, so that even the old holder's repeated call is told that the lease is lost.
+        run.state, run.token = "w", 0
+        redis.call("LPUSH", ready, entry(id, seq))
+        end_lease(keys, queue, band, id, "ready")
+        mark_band(keys, queue, tonumber(band))
+        wake_one(keys, queue, wake, now)
+    end
+    redis.call("HSET", keys.runs, id, run_text(run))
+end
+
+for i = 4, #ARGV do
+    reclaim(ARGV[i], KEYS[2 * i + 2], KEYS[2 * i + 3])
+end
+return head(keys)

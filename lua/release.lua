@@ -1,0 +1,44 @@
+-- release: tasks in hand go back to the head of ready, as if they had never been reserved.
+--
+-- KEYS  1 runs, 2 timetable, 3 counts, 4 records, 5 bands, 6 armed, 7 notify;
+--       8.. ready and wake lists, two for each task
+-- ARGV  1 now in ms; then for each task: id, token, queue, band
+-- Output  for each task: 1 ready again (now, or before by this token), 0 the lease is lost
+-- Cost  O(tasks given)
+--
+-- Dies before: the lease ends, the task is ready again then. Dies after: the repeated call answers 1.
+
+-- include: record
+-- include: entry
+-- include: run
+-- include: members
+-- include: arm
+-- include: ready
+-- include: held
+
+local keys = {runs = KEYS[1], timetable = KEYS[2], counts = KEYS[3], records = KEYS[4], bands = KEYS[5],
+    armed = KEYS[6], notify = KEYS[7]}
+local now = tonumber(ARGV[1])
+
+local function release(id, token, queue, band, ready, wake)
+    local run, left = held_run(keys, id, token)
+    local record = run and redis.call("HGET", keys.records, id)
+    if not record then
+        return left == "w" and 1 or 0
+    end
+    local _, _, _, seq = header(record)
+    run.state, run.attempts = "w", run.attempts - 1
+    redis.call("HSET", keys.runs, id, run_text(run))
+    redis.call("LPUSH", ready, entry(id, seq))
+    end_lease(keys, queue, band, id, "ready")
+    mark_band(keys, queue, tonumber(band))
+    wake_one(keys, queue, wake, now)
+    return 1
+end
+
+local answers, key = {}, 8
+for i = 2, #ARGV, 4 do
+    answers[#answers + 1] = release(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], KEYS[key], KEYS[key + 1])
+    key = key + 2
+end
+return answers

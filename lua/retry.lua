@@ -1,0 +1,46 @@
+-- retry: tasks that failed are delayed again, until the time that the worker's policy says.
+--
+-- KEYS  1 runs, 2 timetable, 3 counts, 4 records, 5 bands, 6 errors, 7 armed, 8 notify;
+--       9.. slots: a page's list (due over a page ahead), or ready and wake lists
+-- ARGV  1 now in ms; then for each task: id, token, queue, band, next due time in ms, error (JSON), index in KEYS of
+--       its slot
+-- Output  for each task: 1 delayed (now, or before by this token), 0 the lease is lost
+-- Cost  O(tasks given)
+--
+-- Dies before: the lease ends, the task runs again. Dies after: the repeated call finds its own token and answers 1.
+
+-- include: record
+-- include: entry
+-- include: run
+-- include: members
+-- include: arm
+-- include: ready
+-- include: place
+-- include: held
+
+local keys = {runs = KEYS[1], timetable = KEYS[2], counts = KEYS[3], records = KEYS[4], bands = KEYS[5],
+    errors = KEYS[6], armed = KEYS[7], notify = KEYS[8]}
+local now = tonumber(ARGV[1])
+
+local function retry(id, token, queue, band, due, failure, index)
+    local run, left = held_run(keys, id, token)
+    local record = run and redis.call("HGET", keys.records, id)
+    if not record then
+        return left == "w" and 1 or 0
+    end
+    local _, _, _, seq = header(record)
+    local far = due > now and page_opens(due) > now
+    local slot = far and {page = KEYS[index]} or {ready = KEYS[index], wake = KEYS[index + 1]}
+    run.state, run.failed, run.due = "w", run.failed + 1, due
+    redis.call("HSET", keys.runs, id, run_text(run))
+    redis.call("HSET", keys.errors, id, failure)
+    end_lease(keys, queue, band, id, place(keys, slot, now, due, tonumber(band), queue, id, seq))
+    return 1
+end
+
+local answers = {}
+for i = 2, #ARGV, 7 do
+    answers[#answers + 1] = retry(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], tonumber(ARGV[i + 4]), ARGV[i + 5],
+        tonumber(ARGV[i + 6]))
+end
+return answers

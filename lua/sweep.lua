@@ -1,0 +1,45 @@
+-- sweep: forgets done and cancelled tasks that have been remembered long enough.
+--
+-- KEYS  1 runs, 2 timetable, 3 finished, 4 armed, 5 notify
+-- ARGV  1 now in ms, 2 how many at most
+-- Output  head of the timetable
+-- Cost  O(tasks forgotten)
+--
+-- Dies before: the next scheduler sweeps. Dies after: they are forgotten.
+
+-- include: run
+-- include: arm
+-- include: head
+
+local STEP_MS = 5000
+local keys = {runs = KEYS[1], timetable = KEYS[2], finished = KEYS[3], armed = KEYS[4], notify = KEYS[5]}
+local now, most = tonumber(ARGV[1]), tonumber(ARGV[2])
+
+local forgotten = 0
+for _, memory in ipairs(redis.call("LRANGE", keys.finished, 0, most - 1)) do
+    local keep, at = struct.unpack(">I6", memory)
+    if keep > now then
+        break
+    end
+    local id = memory:sub(at)
+    local text = redis.call("HGET", keys.runs, id)
+    local run = text and run_parts(text)
+    -- An id of the caller's choice may be in use again by now, or have been finished again.
+    if run and (run.state == "d" or run.state == "c") and run.due == keep then
+        redis.call("HDEL", keys.runs, id)
+    end
+    forgotten = forgotten + 1
+end
+if forgotten > 0 then
+    redis.call("LTRIM", keys.finished, forgotten, -1)
+end
+
+local first = redis.call("LINDEX", keys.finished, 0)
+if first then
+    local again = math.ceil(struct.unpack(">I6", first) / STEP_MS) * STEP_MS
+    redis.call("ZADD", keys.timetable, again, "f")
+    arm(keys, again)
+else
+    redis.call("ZREM", keys.timetable, "f")
+end
+return head(keys)

@@ -1,0 +1,153 @@
+"""The app: where producers schedule and where handlers are registered."""
+
+import os
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from oncue.common import ids, record
+from oncue.common.due import due_ms
+from oncue.common.errors import BadInput
+from oncue.common.keys import queue_name
+from oncue.common.store import Placed, Store
+from oncue.common.task import DEFAULT_PRIORITY, DEFAULT_QUEUE, NewTask, Task, TaskInfo
+
+Handler = Callable[[Task], object]
+H = TypeVar("H", bound=Handler)
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What an app needs of a configuration (``oncue.common.config`` reads and checks it)."""
+
+    store: Store
+    max_data_bytes: int
+
+
+class App:
+    """Schedules tasks and holds the handlers of a program. No I/O before the first call; safe to use from many threads.
+
+    What is not given here comes from the file named by ONCUE_CONFIG and from the ONCUE_ variables; without any URL, a
+    running `oncue up` of the same user is found.
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        *,
+        namespace: str | None = None,
+        shards: int | None = None,
+        username: str | None = None,
+        password: str | None = None,
+        password_file: str | None = None,
+        max_data_bytes: int | None = None,
+        keep_finished_s: float | None = None,
+    ) -> None:
+        given = {
+            "url": url,
+            "namespace": namespace,
+            "shards": shards,
+            "username": username,
+            "password": password,
+            "password_file": password_file,
+            "max_data_bytes": max_data_bytes,
+            "keep_finished_s": keep_finished_s,
+        }
+        self.given: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        self.handlers: dict[str, Handler] = {}
+        self._lock = threading.Lock()
+        self._settings: Settings | None = None
+
+    def handler(self, queue: str = DEFAULT_QUEUE) -> Callable[[H], H]:
+        """Registers the decorated function as the handler of a queue; raises BadInput if there is one already."""
+        name = queue_name(queue)
+
+        def register(function: H) -> H:
+            if name in self.handlers:
+                raise BadInput(f"queue {name} has a handler already: {self.handlers[name]!r}")
+            self.handlers[name] = function
+            return function
+
+        return register
+
+    def schedule_task(
+        self,
+        ts: object,
+        data: object,
+        queue: str = DEFAULT_QUEUE,
+        id: str | None = None,
+        priority: int = DEFAULT_PRIORITY,
+    ) -> str:
+        """Schedules one task and returns its id; once it has returned, the task runs.
+
+        ``ts``: epoch seconds (int or float), an aware datetime, an ISO 8601 string with an offset, or None for now; the
+        past means now. ``data``: JSON values, or bytes kept as they are. ``priority``: 0 to 9, 9 first. An ``id`` of a
+        task that still waits or runs leaves that task as it is. Raises BadInput, WrongState (the id of a dead task),
+        StoreUnavailable (repeat the call with the same id) and WrongServer.
+        """
+        settings = self._ready()
+        task = self._placed(settings, NewTask(ts, data, queue, id, priority), id or ids.new_ids(1)[0])
+        settings.store.schedule((task,))
+        return task.id
+
+    def schedule_many(self, tasks: Iterable[NewTask]) -> list[str]:
+        """Schedules tasks in chunks and returns their ids, in order; raises as ``schedule_task``.
+
+        All tasks are checked before the first is written. After an error some chunks may have been written: repeat the
+        call with ids of your own to be sure of each.
+        """
+        settings = self._ready()
+        wanted = list(tasks)
+        fresh = iter(ids.new_ids(sum(task.id is None for task in wanted)))
+        placed = [self._placed(settings, task, task.id or next(fresh)) for task in wanted]
+        settings.store.schedule(placed)
+        return [task.id for task in placed]
+
+    def _placed(self, settings: Settings, task: NewTask, task_id: str) -> Placed:
+        store, queue, band = settings.store, queue_name(task.queue), task.priority
+        if isinstance(band, bool) or not isinstance(band, int) or not 0 <= band <= 9:
+            raise BadInput(f"a priority of {band!r} is not understood: give 0 to 9, 9 runs first")
+        due = due_ms(task.ts, store.shard(queue).now_ms() if task.ts is None else 0)
+        nonce = b""
+        if task.id is not None:
+            ids.checked(task_id)
+            nonce = ids.new_nonce()
+        data = record.encoded(task.data, settings.max_data_bytes)
+        return Placed(task_id, record.pack(due, band, queue, data, nonce), due, band, queue)
+
+    def cancel(self, id: str) -> bool:
+        """Cancels a waiting task. True: it will not run. False: too late, it runs, is done or dead. Raises NotFound."""
+        return self._ready().store.cancel(ids.checked(id))
+
+    def get(self, id: str) -> TaskInfo:
+        """What is known of a task; raises NotFound."""
+        return self._ready().store.get(ids.checked(id))
+
+    @property
+    def store(self) -> Store:
+        """The store behind the app, made at first use."""
+        return self._ready().store
+
+    def _ready(self) -> Settings:
+        settings = self._settings
+        if settings is None:
+            with self._lock:
+                settings = self._settings = self._settings or self._from_surroundings()
+        return settings
+
+    def _from_surroundings(self) -> Settings:
+        # Imported at first use: a program that only registers handlers need not pay for the file reader.
+        from oncue.common.config import load
+        from oncue.common.opened import opened
+
+        config = load(None, os.environ, self.given)
+        return Settings(opened(config), config.max_data_bytes)
+
+    def use(self, store: Store, max_data_bytes: int) -> None:
+        """Takes a store that somebody else has opened: a command with its flags, or a test."""
+        self._settings = Settings(store, max_data_bytes)
+
+    def close(self) -> None:
+        """Closes the connections; the next call opens new ones."""
+        if self._settings is not None:
+            self._settings.store.link.close()
