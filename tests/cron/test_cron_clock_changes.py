@@ -1,0 +1,88 @@
+"""Real clock changes from 1990 to 2037 against the walk over every minute.
+
+A sample by default; ONCUE_CRON_SWEEP=all takes every change of every zone (about half an hour on one core).
+"""
+
+import os
+from datetime import datetime, timedelta
+from zoneinfo import available_timezones
+
+import pytest
+
+from oncue.common.cron import Cron
+from oncue.common.walltime import wall_clock
+from tests.cron.brute_force import MINUTE, Meaning, Part, clock_changes, walk
+
+ALL = os.environ.get("ONCUE_CRON_SWEEP") == "all"
+# Half hours, two hours, whole days, midnight, Ramadan, a negative summer time, both hemispheres, years of whims.
+SAMPLE = [
+    "Africa/Cairo", "Africa/Casablanca", "America/Asuncion", "America/Caracas", "America/Havana", "America/New_York",
+    "America/Nuuk", "America/Sao_Paulo", "America/Scoresbysund", "Antarctica/Casey", "Antarctica/Troll", "Asia/Amman",
+    "Asia/Gaza", "Asia/Kathmandu", "Asia/Pyongyang", "Asia/Sakhalin", "Asia/Tehran", "Atlantic/Azores",
+    "Australia/Lord_Howe", "Europe/Berlin", "Europe/Dublin", "Europe/Istanbul", "Europe/Volgograd", "Pacific/Apia",
+    "Pacific/Chatham", "Pacific/Fiji", "Pacific/Kiritimati", "Pacific/Kwajalein", "Pacific/Tongatapu",
+]  # fmt: skip
+ZONES = sorted(z for z in available_timezones() if z not in ("localtime", "Factory")) if ALL else SAMPLE
+CHANGES_PER_ZONE = None if ALL else 7
+
+STAR = Part("*", frozenset(range(60)))
+EVERY_DAY = (
+    Part("*", frozenset(range(1, 32))),
+    Part("*", frozenset(range(1, 13))),
+    Part("*", frozenset(range(7))),
+)
+
+
+def daily(minute: Part, hour: Part) -> Meaning:
+    return Meaning(minute, hour, *EVERY_DAY)
+
+
+def part(text: str, *values: int) -> Part:
+    return Part(text, frozenset(values))
+
+
+EXPRESSIONS = [
+    daily(part("*/10", *range(0, 60, 10)), STAR),
+    daily(part("30", 30), STAR),
+    daily(part("0", 0), part("*/2", *range(0, 24, 2))),
+    daily(part("*/20", 0, 20, 40), part("0-3", 0, 1, 2, 3)),
+    daily(part("0", 0), part("0-23", *range(24))),
+    daily(part("15,45", 15, 45), part("0,1,2,3,9,23", 0, 1, 2, 3, 9, 23)),
+    daily(part("30", 30), part("2", 2)),
+    daily(part("0", 0), part("0", 0)),
+]
+
+
+def changes_of(zone: str) -> list[datetime]:
+    changes = clock_changes(zone)
+    if CHANGES_PER_ZONE is None:
+        return changes
+    # The last ones of each decade differ most, so the sample is spread over all years.
+    return changes[:: max(1, len(changes) // CHANGES_PER_ZONE)]
+
+
+@pytest.mark.parametrize("zone", ZONES)
+def test_every_tick_around_a_clock_change_is_found(zone: str) -> None:
+    crons = [Cron(meaning.expr, zone) for meaning in EXPRESSIONS]
+    for change in changes_of(zone):
+        start, end = change - timedelta(hours=27), change + timedelta(hours=27)
+        for meaning, cron in zip(EXPRESSIONS, crons, strict=True):
+            expected = walk(meaning, zone, start, end)
+            found = cron.after(start - MINUTE, len(expected) + 1)
+            assert found[:-1] == expected, (meaning.expr, change)
+            assert found[-1] >= end
+
+
+@pytest.mark.parametrize("zone", ZONES)
+def test_the_clock_shows_what_python_shows_and_resolves_it_back(zone: str) -> None:
+    clock = wall_clock(zone)
+    for change in changes_of(zone):
+        resolved = []
+        for minute in range(-1500, 1500, 7):
+            instant = int(change.timestamp()) + minute * 60
+            reading = clock.reading(instant)
+            # Fixed times take the first of two, so a reading resolves to its instant or to an earlier one.
+            assert clock.resolve(reading) <= instant
+            assert clock.reading(clock.resolve(reading)) == reading
+            resolved.append(clock.resolve(int(change.timestamp()) + minute * 60))
+        assert resolved == sorted(resolved)
