@@ -17,6 +17,16 @@ from tests.support.servers import Cluster, RedisServer, Server, binary
 S = TypeVar("S", RedisServer, Cluster)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _environment_of_our_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No test may find the settings or the running `oncue up` of the person who runs it."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if name.startswith("ONCUE_")]:
+            patch.delenv(name)
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
 @pytest.fixture(scope="session")
 def valkey_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
     with RedisServer("valkey", tmp_path_factory.mktemp("valkey")) as server:

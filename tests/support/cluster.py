@@ -115,7 +115,7 @@ class Cluster:
 
 
 def _cluster_node(port: int) -> ClusterNode:
-    return ClusterNode("127.0.0.1", port)  # type: ignore[no-untyped-call]
+    return ClusterNode("127.0.0.1", port)
 
 
 def _fields(answer: object) -> dict[str, str]:

