@@ -1,0 +1,72 @@
+"""The configuration file: its settings and queues, and its schedules one by one."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from oncue.common import yamlfile
+from oncue.common.configkeys import LATER_QUEUE, QUEUE, RETRY, SECTIONS, SETTINGS
+from oncue.common.configsection import Section
+from oncue.common.configtypes import QueueConfig
+from oncue.common.errors import BadInput
+from oncue.common.keys import queue_name
+from oncue.common.problem import Problem
+from oncue.common.retry import RetryPolicy
+from oncue.common.yamlfile import Entry, Node
+
+_NOTHING = Node(None, 0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file that was read: its settings and queues checked, its schedules still as they stand.
+
+    `faults` are those that make the whole file unusable.
+    """
+
+    file: str = ""
+    settings: dict[str, Any] = field(default_factory=dict)
+    queues: dict[str, QueueConfig] = field(default_factory=dict)
+    schedules: dict[str, Entry] = field(default_factory=dict)
+    faults: list[Problem] = field(default_factory=list)
+    revision: str = ""
+
+
+def read(path: str) -> Source:
+    """Read a file. Raises `Refused` where it is no YAML document."""
+    document = yamlfile.read(path)
+    top = Section(path, "", document.faults)
+    entries = top.mapping(document.root)
+    settings = top.take(entries, SETTINGS, beside=SECTIONS)
+    if "password" in settings and "password_file" in settings:
+        top.blame(entries["password_file"], "password_file", "password is set too; give one of them")
+    queues = _queues(top.inside("queues"), _node(entries, "queues"))
+    schedules = top.inside("schedules").mapping(_node(entries, "schedules"))
+    return Source(path, settings, queues, schedules, document.faults, document.digest)
+
+
+def _node(entries: dict[str, Entry], key: str) -> Node:
+    return entries[key].node if key in entries else _NOTHING
+
+
+def _queues(section: Section, node: Node) -> dict[str, QueueConfig]:
+    return {name: _queue(section, name, entry) for name, entry in section.mapping(node).items()}
+
+
+def _queue(section: Section, name: str, entry: Entry) -> QueueConfig:
+    try:
+        queue_name(name)
+    except BadInput as error:
+        section.blame(entry, name, str(error))
+    inside = section.inside(name)
+    entries = inside.mapping(entry.node)
+    values = inside.take(entries, QUEUE, beside=("retry",), later=LATER_QUEUE)
+    return QueueConfig(**values, retry=_retry(inside.inside("retry"), _node(entries, "retry")))
+
+
+def _retry(section: Section, node: Node) -> RetryPolicy:
+    values = section.take(section.mapping(node), RETRY)
+    try:
+        return RetryPolicy(**values)
+    except BadInput as error:
+        section.blame(node, "", str(error))
+    return RetryPolicy()

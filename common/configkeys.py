@@ -1,0 +1,152 @@
+"""Every key that a configuration may hold: what is allowed, in code and in words. docs/configuration.md lists them."""
+
+import difflib
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from oncue.common import address
+from oncue.common.errors import BadInput, CronError
+from oncue.common.keys import Keys, queue_name
+from oncue.common.scalar import blank_lookalike, found, has_surrogate, kind
+from oncue.common.walltime import wall_clock
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One setting. `usable` answers whether a value can be taken; `use` turns it, or raises in words of its own."""
+
+    allowed: str
+    usable: Callable[[object], bool]
+    use: Callable[[Any], object] = lambda value: value
+    is_text: bool = False
+    secret: bool = False
+
+    def take(self, value: object) -> object:
+        """Return the value as it is used. Raises `BadInput`: what was found, what is allowed."""
+        if not self.usable(value):
+            shown = kind(value) if self.secret else found(value)
+            raise BadInput(f"found {shown}; allowed: {self.allowed}")
+        if isinstance(value, str):
+            self._refuse_characters(value)
+        return self.use(value)
+
+    def _refuse_characters(self, text: str) -> None:
+        if has_surrogate(text):
+            raise BadInput("found bytes that are not UTF-8 text")
+        if not self.secret and (lookalike := blank_lookalike(text)):
+            raise BadInput(f"found {lookalike}; type a blank instead")
+
+
+def _number(low: float, high: float, words: str, *, above: bool = False) -> Key:
+    def usable(value: object) -> bool:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            return False
+        return (low < value if above else low <= value) and value <= high
+
+    start = "above" if above else "from"
+    return Key(f"a number {start} {low:.12g} to {high:.12g}{words}", usable, float)
+
+
+def _integer(low: int, high: int, words: str = "") -> Key:
+    def usable(value: object) -> bool:
+        return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
+
+    return Key(f"a whole number from {low} to {high}{words}", usable)
+
+
+def _text(allowed: str, use: Callable[[str], object] = str, *, secret: bool = False) -> Key:
+    def usable(value: object) -> bool:
+        return isinstance(value, str) and value != ""
+
+    return Key(allowed, usable, use, is_text=True, secret=secret)
+
+
+def _choice(*names: str) -> Key:
+    return Key(", ".join(names), lambda value: isinstance(value, str) and value in names, is_text=True)
+
+
+def _url(url: str) -> str:
+    # A password may come from another source, which only the one who connects knows: the URL is judged alone here.
+    address.parse(url, password="")
+    return url
+
+
+def _namespace(name: str) -> str:
+    Keys(name, 0)
+    return name
+
+
+def _zone(name: str) -> str:
+    try:
+        wall_clock(name)
+    except CronError as error:
+        raise BadInput(str(error).removeprefix("time zone: ")) from None
+    return name
+
+
+def _catch_up(policy: str) -> str:
+    if policy != "latest":
+        later = ", which is not yet supported" if policy in ("all", "skip") else ""
+        raise BadInput(f"found {policy!r}{later}; allowed: latest")
+    return policy
+
+
+_ZONE = _text("the IANA name of a time zone as text, such as Europe/Berlin", _zone)
+_YEAR_S = 31_536_000
+
+SETTINGS: dict[str, Key] = {
+    "url": _text("the server's URL as text, such as redis://localhost:6379/0", _url, secret=True),
+    "username": _text("text in quotes"),
+    "password": _text("text in quotes", secret=True),
+    "password_file": _text("the path of a file that holds the password alone"),
+    "ca_file": _text("the path of a file of certificates (PEM)"),
+    "namespace": _text("text of 1 to 32 of the characters A-Z a-z 0-9 _ . -", _namespace),
+    "shards": _integer(1, 1024),
+    "timezone": _ZONE,
+    "lease_s": _number(1, 86_400, " (seconds)"),
+    "stop_timeout_s": _number(0, 86_400, " (seconds)"),
+    "concurrency": _integer(1, 10_000),
+    "max_data_bytes": _integer(1, 512 * 1024 * 1024, " (bytes)"),
+    "keep_finished_s": _number(0, _YEAR_S, " (seconds)"),
+}
+"""What the file, an `ONCUE_` variable and a flag can all set: the fields of `Config` by the same names."""
+
+SECTIONS = ("queues", "schedules")
+"""What the file alone can hold besides."""
+
+QUEUE: dict[str, Key] = {"weight": _number(0, 1_000_000, "", above=True)}
+
+RETRY: dict[str, Key] = {
+    "max_attempts": _integer(1, 1_000_000),
+    "backoff": _choice("exponential", "fixed"),
+    "first_s": _number(0, _YEAR_S, " (seconds)"),
+    "max_s": _number(0, _YEAR_S, " (seconds)"),
+    "jitter": _number(0, 1, " (a share of the wait)"),
+}
+
+SCHEDULE: dict[str, Key] = {
+    "cron": _text("a cron expression in quotes"),
+    "timezone": _ZONE,
+    "queue": _text("the name of a queue as text", queue_name),
+    "priority": _integer(0, 9),
+    "catch_up": _text("latest", _catch_up),
+}
+
+LATER_QUEUE = ("concurrency", "precision", "spread", "rate_limit")
+LATER_SCHEDULE = (
+    *("overlap", "catch_up_max", "catch_up_within", "jitter", "every", "anchor", "from", "rrule", "dtstart"),
+    *("start", "end", "count", "exclude", "on_excluded"),
+)
+"""Planned, and refused until they do what they say: an option without effect is a lie."""
+
+
+def unknown_key(name: str, known: Iterable[str], later: Iterable[str] = ()) -> str:
+    """Say why a key is refused, with the nearest known one."""
+    if name in later:
+        return "not yet supported; remove it"
+    allowed = list(known)
+    close = difflib.get_close_matches(name[:40], allowed, n=1, cutoff=0.6)
+    hint = f"did you mean {close[0]}? " if close else ""
+    return f"unknown key {name[:60]!r}; {hint}allowed: {', '.join(allowed)}"

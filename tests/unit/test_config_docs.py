@@ -1,0 +1,41 @@
+"""docs/configuration.md and the code name the same keys, variables and defaults."""
+
+import re
+from dataclasses import fields
+from pathlib import Path
+
+from oncue.common import config, configkeys
+from oncue.common.config import Config, RetryPolicy
+
+DOCS = Path(__file__).parents[2] / "docs" / "configuration.md"
+
+
+def rows(after: str) -> dict[str, str]:
+    """The first two columns of the table under a heading of the documentation."""
+    section = DOCS.read_text(encoding="utf-8").split(f"\n## {after}\n")[1].split("\n## ")[0]
+    return {
+        key: second.strip("`") for key, second in re.findall(r"(?m)^\| `([\w.]+)` \| ([^|]+?) \|", section)
+    }
+
+
+def test_the_documentation_lists_every_setting_with_its_variable() -> None:
+    expected = {key: name for name, key in config.variables().items() if key}
+    assert rows("Settings") == expected
+    others = {"queues", "schedules", "invalid", "revision"}
+    assert set(expected.keys()) == {field.name for field in fields(Config)} - others
+    assert config.FILE_VARIABLE in DOCS.read_text(encoding="utf-8")
+
+
+def test_the_documentation_lists_every_key_of_queues_and_schedules() -> None:
+    assert set(rows("Queues")) == {*configkeys.QUEUE, *(f"retry.{key}" for key in configkeys.RETRY)}
+    assert set(rows("Schedules")) == {*configkeys.SCHEDULE, "data"}
+    assert set(configkeys.RETRY) == {field.name for field in fields(RetryPolicy)}
+
+
+def test_the_documented_defaults_are_those_of_the_code() -> None:
+    text = DOCS.read_text(encoding="utf-8")
+    for field in fields(Config):
+        row = re.search(rf"(?m)^\| `{field.name}` \| `ONCUE_\w+` \| `?([^|`]+?)`? \|", text)
+        if row:
+            default = "none" if field.default is None else field.default
+            assert row[1] == (f"{default:g}" if isinstance(default, float) else str(default))

@@ -1,0 +1,135 @@
+"""A fault inside one schedule is its own: the others load, and the file is not refused."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from oncue.common.config import ScheduleConfig, check, load
+
+Write = Callable[[str], str]
+
+
+@pytest.fixture
+def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
+    """Write oncue.yaml into an empty working directory, so that sentences start with the bare name."""
+    monkeypatch.chdir(tmp_path)
+
+    def put(text: str) -> str:
+        Path("oncue.yaml").write_text(text, encoding="utf-8")
+        return "oncue.yaml"
+
+    return put
+
+
+def test_a_broken_schedule_does_not_stop_the_others(write: Write) -> None:
+    path = write(
+        "schedules:\n"
+        '  good: {cron: "* * * * *"}\n'
+        '  month: {cron: "0 0 * 13 *"}\n'
+        '  zone: {cron: "@daily", timezone: Mars/Base}\n'
+    )
+    loaded = load(path, {}, {})
+    assert list(loaded.schedules) == ["good"]
+    assert [(problem.schedule, problem.line, problem.key) for problem in loaded.invalid] == [
+        ("month", 3, "schedules.month.cron"),
+        ("zone", 4, "schedules.zone.timezone"),
+    ]
+    assert check(path) == loaded.invalid
+
+
+def problems_of(write: Write, schedule: str) -> list[str]:
+    """The faults of one schedule called `a`, beside a good one that must always load."""
+    path = write(f'schedules:\n  good: {{cron: "@daily"}}\n  {schedule}\n')
+    loaded = load(path, {}, {})
+    assert list(loaded.schedules) in (["good"], ["good", "a"])
+    return [problem.sentence for problem in loaded.invalid]
+
+
+@pytest.mark.parametrize(
+    ("schedule", "sentence"),
+    [
+        ("a: {}", "3:3: schedules.a.cron: is missing; allowed: a cron expression in quotes"),
+        ("a:", "3:3: schedules.a.cron: is missing"),
+        ("a: '@daily'", "3:6: schedules.a: found text; allowed: keys with values"),
+        ("a: {cron: 5}", "3:7: schedules.a.cron: found the number 5; allowed: a cron expression in quotes"),
+        ("a: {cron: }", "3:7: schedules.a.cron: found nothing; allowed: a cron expression"),
+        ("a: {cron: 12:30}", "3:7: schedules.a.cron: "),
+        ("a: {cron: no}", "3:7: schedules.a.cron: "),
+        ("a: {cron: '0 0\u00a0* * *'}", "schedules.a.cron: found a non-breaking space (U+00A0)"),
+        ("a: {cron: 0 0\u00a0* * *}", "schedules.a.cron: found a non-breaking space (U+00A0)"),
+        ("a: {cron: 0 0 1,15 * *, queue: q}", "schedules.a.cron: in braces a comma ends a value: quote the"),
+        ("a:\n    cron: 0 0 * * 5 #2", "4:5: schedules.a.cron: a blank and '#' start a comment: quote the"),
+        ("a:\n    cron: 0 0 * * # x", "a blank and '#' start a comment: quote the cron expression"),
+        ("a: {cron: '@daily', queue: 'a b'}", "3:23: schedules.a.queue: 'a b' is not a queue name"),
+        ("a: {cron: '@daily', priority: 10}", "schedules.a.priority: found the number 10; allowed: a whole"),
+        ("a: {cron: '@daily', overlap: skip}", "schedules.a.overlap: not yet supported; remove it"),
+        (
+            "a: {cron: '@daily', catch_up: all}",
+            "schedules.a.catch_up: found 'all', which is not yet supported",
+        ),
+        ("a: {cron: '@daily', catch_up: any}", "schedules.a.catch_up: found 'any'; allowed: latest"),
+        ("a: {cron: '@daily', que: x}", "schedules.a.que: unknown key 'que'; did you mean queue?"),
+        ("a: {cron: '@daily', data: [.inf]}", "schedules.a.data.0: found the number inf, which JSON cannot"),
+        (f"a: {{cron: '@daily', data: {{x: {2**64}}}}}", "schedules.a.data.x: found a whole number of more"),
+        ("'a b': {cron: '@daily'}", "3:3: schedules.a b: a schedule's name has 1 to 128 of"),
+    ],
+)
+def test_a_fault_of_one_schedule_is_its_own(write: Write, schedule: str, sentence: str) -> None:
+    found = problems_of(write, schedule)
+    assert len(found) == 1
+    assert sentence in found[0]
+
+
+# The documents of category yaml-pitfall, as a person may write them: those that are read, and those that are not.
+@pytest.mark.parametrize(
+    ("document", "cron"),
+    [
+        ("cron: &nightly 0 2 * * *", "0 2 * * *"),
+        ("cron: 010 0 * * *", "010 0 * * *"),
+        ('cron: "0\\t0\\t*\\t*\\t*"', "0\t0\t*\t*\t*"),
+        ("cron: '0 0 L * *'", "0 0 L * *"),
+        ("cron: 0 0 * * 5L", "0 0 * * 5L"),
+        ("cron: 2024-01-01", None),
+        ("cron: yes", None),
+        ("cron: !!str 5", None),
+    ],
+)
+def test_yaml_pitfalls_are_read_as_meant_or_refused(write: Write, document: str, cron: str | None) -> None:
+    loaded = load(write(f"schedules:\n  a:\n    {document}\n"), {}, {})
+    assert (loaded.schedules["a"].cron if "a" in loaded.schedules else None) == cron
+    assert [problem.line for problem in loaded.invalid] == ([] if cron else [3])
+
+
+def test_data_may_be_as_large_as_a_task_allows_and_no_larger(write: Write) -> None:
+    path = write("max_data_bytes: 7\nschedules:\n  a: {cron: '@daily', data: [1, 2, 3]}\n")
+    assert load(path, {}, {}).schedules["a"].data == [1, 2, 3]
+    (problem,) = load(path, {"ONCUE_MAX_DATA_BYTES": "6"}, {}).invalid
+    assert problem.message == "found 7 bytes of JSON; allowed: 6 (max_data_bytes)"
+
+
+def test_a_schedule_without_a_zone_or_queue_takes_the_defaults(write: Write) -> None:
+    loaded = load(write("schedules:\n  a: {cron: '@daily'}\n"), {"ONCUE_TIMEZONE": "Asia/Tokyo"}, {})
+    assert loaded.schedules["a"] == ScheduleConfig("a", "@daily", "Asia/Tokyo", "default", None, line=2)
+
+
+def test_the_definition_hash_changes_with_ticks_and_tasks_alone() -> None:
+    one = ScheduleConfig("a", "0 2 * * *", "UTC", "q", {"x": 1, "y": 2}, line=3)
+    assert replace(one, line=9).definition_hash == one.definition_hash
+    assert replace(one, data={"y": 2, "x": 1}).definition_hash == one.definition_hash
+    assert replace(one, cron="0  2 * * *").definition_hash == one.definition_hash
+    changed = [
+        {"cron": "0 3 * * *"},
+        {"timezone": "Asia/Tokyo"},
+        {"queue": "r"},
+        {"data": None},
+        {"priority": 6},
+    ]
+    assert len({replace(one, **change).definition_hash for change in changed} | {one.definition_hash}) == 6  # type: ignore[arg-type]
+
+
+def test_the_definition_hash_stays_the_same_over_releases() -> None:
+    # A new value would make every deployed schedule look edited.
+    one = ScheduleConfig("a", "0 2 * * *", "UTC", "q", {"x": 1, "ü": [None, True]})
+    assert one.definition_hash == "a63ebe3d6e508ecb3ed193f6c993ec6a"
