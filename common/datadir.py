@@ -25,8 +25,8 @@ def make_private(directory: Path) -> None:
         )
 
 
-def try_lock(file: Path, note: str = "") -> int | None:
-    """Lock `file`, with `note` as its content; the descriptor that holds the lock, or None if someone else has it.
+def try_lock(file: Path) -> int | None:
+    """Lock `file`: the descriptor that holds the lock, or None if someone else has it.
 
     The lock ends with the last copy of the descriptor, so a crash leaves none behind.
     """
@@ -39,6 +39,4 @@ def try_lock(file: Path, note: str = "") -> int | None:
     except BlockingIOError:
         os.close(held)
         return None
-    os.truncate(held, 0)
-    os.write(held, note.encode())
     return held

@@ -86,15 +86,23 @@ class EmbeddedValkey:
             raise StoreUnavailable("the embedded server was not started")
         return pid
 
+    @property
+    def running(self) -> bool:
+        """False also after a crash of the server; `stop` and `start` then bring it back with its data."""
+        if self._child is not None:
+            return self._child.poll() is None
+        return self._adopted is not None and not self._lock_is_free()
+
     def start(self, timeout_s: float = 30) -> Self:
         """Return when commands are answered; only silence counts towards `timeout_s`, not the loading of data."""
         _check_length(self.socket_path)
         make_private(self.data_dir)
-        self._lock = try_lock(self.data_dir / "up.lock")
-        if self._lock is None:
+        lock = try_lock(self.data_dir / "up.lock")
+        if lock is None:
             raise BadInput(
                 f"another `oncue up` is using {self.data_dir}: stop it, or choose another --data-dir"
             )
+        self._lock = lock
         try:
             self._bring_up(timeout_s)
         except BaseException:
@@ -192,13 +200,18 @@ class EmbeddedValkey:
         # Not a child of ours, so there is nothing to wait on but its lock.
         deadline = monotonic_s() + _STOP_TIMEOUT_S
         for _ in _pauses():
-            if (held := try_lock(self._server_lock)) is not None:
-                os.close(held)
+            if self._lock_is_free():
                 return
             if monotonic_s() > deadline:
                 raise StoreUnavailable(
                     f"the embedded server (process {pid}) did not end within {_STOP_TIMEOUT_S} s"
                 )
+
+    def _lock_is_free(self) -> bool:
+        held = try_lock(self._server_lock)
+        if held is not None:
+            os.close(held)
+        return held is not None
 
     @property
     def _server_lock(self) -> Path:

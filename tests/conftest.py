@@ -74,9 +74,7 @@ def cluster(cluster_session: Cluster) -> Iterator[Cluster]:
 
 def _empty(server: S) -> Iterator[S]:
     # Before as well as after: a test that failed in the middle of an outage may have left anything behind.
-    for node in server.nodes:
-        if not node.running:
-            node.start()
+    server.heal()
     server.flush()
     yield server
     server.flush()

@@ -101,6 +101,26 @@ def test_a_stop_ends_the_process_and_may_come_twice(embedded: EmbeddedValkey) ->
     assert _client(embedded.start()).ping()
 
 
+def test_a_second_start_of_the_same_server_leaves_the_first_in_order(embedded: EmbeddedValkey) -> None:
+    with pytest.raises(BadInput, match="another `oncue up`"):
+        embedded.start()
+    assert embedded.running
+    process = psutil.Process(embedded.pid)
+    embedded.stop()
+    assert not process.is_running()
+    assert not embedded.running
+
+
+def test_a_crash_of_the_server_is_seen_and_a_new_start_goes_on_with_its_data(
+    embedded: EmbeddedValkey,
+) -> None:
+    _client(embedded).set("k", "v")
+    os.kill(embedded.pid, signal.SIGKILL)
+    eventually(lambda: not embedded.running)
+    embedded.stop()
+    assert _client(embedded.start()).get("k") == b"v"
+
+
 def test_a_second_up_on_the_same_directory_gets_one_sentence(
     embedded: EmbeddedValkey, data_dir: Path
 ) -> None:
@@ -166,11 +186,13 @@ def test_loading_may_take_longer_than_the_time_for_an_answer(
     # 200 us for each key: over a second, in which the server answers LOADING five times.
     monkeypatch.setattr(embedded_module, "_SETTINGS", {**embedded_module._SETTINGS, "key-load-delay": "200"})
     begun = time.monotonic()
-    with EmbeddedValkey(data_dir) as server:
-        server.stop()
+    server = EmbeddedValkey(data_dir)
+    try:
         server.start(timeout_s=0.6)
         assert time.monotonic() - begun > 1.2
         assert _client(server).dbsize() == 6000
+    finally:
+        server.stop()
 
 
 def test_a_socket_path_that_the_system_does_not_allow_is_refused_with_a_remedy(tmp_path: Path) -> None:

@@ -29,6 +29,13 @@ def test_every_node_of_a_cluster_serves_its_share(cluster: Cluster) -> None:
     assert cluster.node_of("k1").client().get("k1") == b"1"
 
 
+def test_a_server_is_whole_again_after_any_outage(server: Server) -> None:
+    for outage in (RedisServer.kill, RedisServer.stop, RedisServer.pause):
+        outage(server.nodes[0])
+        server.heal()
+        assert server.client().set("k", "v")
+
+
 def test_a_monitor_has_every_command_up_to_its_end_and_tells_scripts_apart(server: Server) -> None:
     client = server.client()
     with Monitor(server) as monitor:

@@ -77,6 +77,12 @@ class Cluster:
         for node in self.nodes:
             node.stop()
 
+    def heal(self, timeout_s: float = 20) -> None:
+        """Undo `stop`, `kill` and `pause` of nodes, and wait until the cluster is whole."""
+        for node in self.nodes:
+            node.heal()
+        eventually(self._settled, timeout_s, "cluster_state:ok on every node")
+
     def node_of(self, key: str) -> RedisServer:
         """The node that was given the slot of `key`."""
         slot = int(self.nodes[0].ask("CLUSTER", "KEYSLOT", key))

@@ -65,6 +65,14 @@ class RedisServer(ServerProcess):
         self.stop()
         self.start()
 
+    def heal(self) -> None:
+        """Undo `stop`, `kill` and `pause`; changed settings stay, so tests change those of servers of their own."""
+        if self.running:
+            self.resume()
+        else:
+            self.kill()
+            self.start()
+
     def flush(self) -> None:
         """Remove all keys; cached scripts stay."""
         self.admin.flushall()
