@@ -3,14 +3,12 @@
 from oncue.common import address
 from oncue.common.clock import Clock
 from oncue.common.configtypes import Config
-from oncue.common.embedded import find_running
 from oncue.common.errors import BadInput
 from oncue.common.link import Link
+from oncue.common.running import find_running
 from oncue.common.store import Store
 
-NO_SERVER = (
-    "no server is known: set ONCUE_URL (such as redis://localhost:6379/0), give a URL, or start `oncue up` here"
-)
+NO_SERVER = "no server is known: set ONCUE_URL (such as redis://localhost:6379/0), give a URL, or start `oncue up` here"
 
 
 def opened(config: Config, clock: Clock | None = None) -> Store:

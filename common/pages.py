@@ -25,7 +25,16 @@ def open_page(shard: Shard, member: bytes) -> Head:
     needs: list[bytes] = []
     while True:
         slots = [key for reference in needs for key in _bucket_keys(shard, reference)]
-        fixed = [keys.records, keys.runs, keys.timetable, keys.counts, keys.bands, keys.stale, keys.armed, keys.notify]
+        fixed = [
+            keys.records,
+            keys.runs,
+            keys.timetable,
+            keys.counts,
+            keys.bands,
+            keys.stale,
+            keys.armed,
+            keys.notify,
+        ]
         answer = shard.call("open_page", [*fixed, page, *slots], [shard.now_ms(), member, STEP, *needs])
         needs = answer[0]
         if not needs:

@@ -77,6 +77,11 @@ def pack(
     return head + body
 
 
+def queue_and_band(record: bytes) -> tuple[str, int]:
+    """Whose a record is, from the part that every script reads."""
+    return record[_HEADER.size : _HEADER.size + record[_HEADER.size - 1]].decode(), record[_HEADER.size - 2]
+
+
 def unpack(record: bytes) -> Record:
     """The parts of a record; raises BadInput for what no oncue wrote, and never executes anything."""
     try:

@@ -26,8 +26,13 @@ class Shard:
 
     def counts(self) -> dict[bytes, bytes]:
         """The kept counts: ``queue:state`` to number."""
-        counts: dict[bytes, bytes] = self.link.client.execute_command("HGETALL", self.keys.counts)
+        counts: dict[bytes, bytes] = self.command("HGETALL", self.keys.counts)
         return counts
+
+    def command(self, *args: bytes | str | int) -> Any:
+        """One plain command, not repeated; raises what redis-py raises."""
+        client: Any = self.link.client
+        return client.execute_command(*args)
 
     def call(self, name: str, keys: Sequence[bytes], args: Sequence[bytes | str | int]) -> Any:
         """One call of a script, not repeated; raises what redis-py raises."""
@@ -50,7 +55,9 @@ class KeyTable:
         return at
 
 
-def slot(keys: Keys, now_ms: int, due_ms: int, band: int, queue: str, *, alone: bool = False) -> tuple[bytes, ...]:
+def slot(
+    keys: Keys, now_ms: int, due_ms: int, band: int, queue: str, *, alone: bool = False
+) -> tuple[bytes, ...]:
     """The keys that placing a task needs, by the same rule as lua/include/place.lua.
 
     A page ahead of time its page's list; before it is due bucket, ready and wake lists; then ready and wake lists.

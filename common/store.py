@@ -78,7 +78,9 @@ class Store:
             answers = self.persist(shard, partial(_schedule, shard, chunk))
             for task, answer in zip(chunk, answers, strict=True):
                 if answer < 0:
-                    raise WrongState(f"{task.id} is among the dead: redrive or purge it before using its id again")
+                    raise WrongState(
+                        f"{task.id} is among the dead: redrive or purge it before using its id again"
+                    )
 
     def _chunks(self, tasks: Sequence[Placed]) -> Iterator[tuple[Shard, Sequence[Placed]]]:
         by_shard: dict[int, list[Placed]] = {}
@@ -153,7 +155,14 @@ def _locate(shard: Shard, ids: Sequence[str], *, whole: bool = False) -> list[li
 def _cancel(shard: Shard, task_id: str, hint: bytes, keep_ms: int) -> bytes:
     keys = shard.keys
     table = KeyTable(
-        keys.records, keys.runs, keys.timetable, keys.counts, keys.stale, keys.finished, keys.armed, keys.notify
+        keys.records,
+        keys.runs,
+        keys.timetable,
+        keys.counts,
+        keys.stale,
+        keys.finished,
+        keys.armed,
+        keys.notify,
     )
     page = bucket = 0
     if hint:

@@ -15,11 +15,11 @@ from redis.exceptions import ConnectionError as LinkDown
 from oncue.common.clock import monotonic_s, sleep_s
 from oncue.common.link import Link
 
-BLOCK_S = 58.0
+BLOCK_S = 60.0
 """How long the server holds a blocking read without news."""
 
-GRACE_S = 5.0
-"""How much later its answer may come before the connection counts as dead: with the block, under 65 s in all."""
+GRACE_S = 4.5
+"""How much later its answer may come before the connection counts as dead: with the block, 65 s in all."""
 
 _SPIN_S = 0.001
 
@@ -122,7 +122,7 @@ class BlockingRead:
             self._nudge.clear()
         elif monotonic_s() >= dead_at:
             self.close()
-            raise LinkDown(f"no sign of life for {BLOCK_S + GRACE_S:.0f} s")
+            raise LinkDown(f"no sign of life for {BLOCK_S + GRACE_S:g} s")
         return NOTHING
 
     def close(self) -> None:

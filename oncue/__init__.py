@@ -1,0 +1,89 @@
+"""oncue: delayed tasks and cron schedules on Redis or Valkey; on time, once, whatever dies."""
+
+import threading
+from collections.abc import Iterable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from oncue.app import App
+from oncue.common.errors import (
+    AlreadyFinal,
+    BadInput,
+    ConfigError,
+    CronError,
+    LeaseLost,
+    NotFound,
+    OncueError,
+    StoreUnavailable,
+    WrongServer,
+    WrongState,
+)
+from oncue.common.task import DEFAULT_PRIORITY, DEFAULT_QUEUE, NewTask, Task, TaskInfo
+
+if TYPE_CHECKING:
+    from oncue.common.cron import Cron
+
+__all__ = [
+    "AlreadyFinal",
+    "App",
+    "BadInput",
+    "ConfigError",
+    "Cron",
+    "CronError",
+    "LeaseLost",
+    "NewTask",
+    "NotFound",
+    "OncueError",
+    "StoreUnavailable",
+    "Task",
+    "TaskInfo",
+    "WrongServer",
+    "WrongState",
+    "cancel",
+    "get",
+    "schedule_many",
+    "schedule_task",
+]
+
+_lock = threading.Lock()
+_app: App | None = None
+
+
+def _default() -> App:
+    global _app
+    with _lock:
+        _app = _app or App()
+        return _app
+
+
+def schedule_task(
+    ts: object,
+    data: object,
+    queue: str = DEFAULT_QUEUE,
+    id: str | None = None,
+    priority: int = DEFAULT_PRIORITY,
+) -> str:
+    """``App.schedule_task`` on the server that ONCUE_URL names, or on the running `oncue up` of this user."""
+    return _default().schedule_task(ts, data, queue, id, priority)
+
+
+def schedule_many(tasks: Iterable[NewTask]) -> list[str]:
+    """``App.schedule_many`` on the server that ONCUE_URL names, or on the running `oncue up` of this user."""
+    return _default().schedule_many(tasks)
+
+
+def cancel(id: str) -> bool:
+    """``App.cancel`` on the server that ONCUE_URL names, or on the running `oncue up` of this user."""
+    return _default().cancel(id)
+
+
+def get(id: str) -> TaskInfo:
+    """``App.get`` on the server that ONCUE_URL names, or on the running `oncue up` of this user."""
+    return _default().get(id)
+
+
+def __getattr__(name: str) -> Any:
+    # Read at first use: a producer that schedules single tasks need not pay for the calendar.
+    if name == "Cron":
+        return import_module("oncue.common.cron").Cron
+    raise AttributeError(f"module 'oncue' has no attribute {name!r}")

@@ -16,6 +16,7 @@ from oncue.common.task import DEFAULT_PRIORITY, DEFAULT_QUEUE, NewTask, Task, Ta
 Handler = Callable[[Task], object]
 H = TypeVar("H", bound=Handler)
 
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """What an app needs of a configuration (``oncue.common.config`` reads and checks it)."""

@@ -1,0 +1,152 @@
+"""The loop of a scheduler: do what is due, learn how long there is nothing to do, and sleep exactly that long.
+
+There is no interval in it. Every scheduler of a shard runs the same loop and is armed for the same instant: whoever
+comes first does the work, the others find it done.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from redis.exceptions import RedisError
+
+from oncue.common.link import Backoff, is_passing
+from oncue.common.pages import Head, head_of
+from oncue.common.shard import Shard
+from oncue.common.wait import BLOCK_S, NOTHING, BlockingRead, Nudge
+from oncue.scheduler import guard, open_pages, promote, reclaim, sweep
+from oncue.scheduler.fire import KINDS as TICKS
+from oncue.scheduler.fire import Fire
+
+LOOK_AHEAD_MS = 100
+"""How long before a notified instant the timetable is read, for the names of the keys that the instant needs."""
+
+FRESH_S = 5.0
+"""How old the knowledge of the server's clock may be when a due instant comes."""
+
+STUCK_MS = 1000
+
+_DUTIES: tuple[tuple[bytes, Callable[[Shard, Sequence[bytes]], Head]], ...] = (
+    (promote.KINDS, promote.promote),
+    (reclaim.KINDS, reclaim.reclaim),
+    (open_pages.KINDS, open_pages.open_pages),
+    (guard.KINDS, guard.guard),
+    (sweep.KINDS, sweep.sweep),
+)
+_log = logging.getLogger("oncue.scheduler")
+
+
+class Loop:
+    """One scheduler's work on one shard. ``pass_once`` is the work, ``run`` the thread around it."""
+
+    def __init__(self, shard: Shard, health: Callable[[bool], None] = lambda well: None) -> None:
+        """``health`` is told when the server is lost and found again."""
+        self.shard = shard
+        self._health = health
+        self._fire = Fire(shard)
+        self._nudge = Nudge()
+        self._read = BlockingRead(shard.link, shard.keys.notify, self._nudge)
+        self._last_id: bytes = b""
+        self._head: Head = []
+        self._look_at: int | None = None
+        self._stopping = threading.Event()
+
+    def survey(self) -> None:
+        """Reads the head of the timetable; the first time also where the reading of the notify list starts."""
+        keys = self.shard.keys
+        last_id, flat = self.shard.call("survey", (keys.timetable, keys.armed, keys.notify), ())
+        self._last_id = self._last_id or last_id
+        self._head = head_of(flat)
+        self._look_at = None
+
+    def pass_once(self) -> int | None:
+        """Does all that is due and returns the instant of the next work in ms, or None."""
+        if not self._last_id or (self._look_at is not None and self._look_at <= self.shard.now_ms()):
+            self.survey()
+        while due := self._due():
+            before = self._head
+            self._do(due)
+            if self._head[: len(due)] == before[: len(due)]:
+                _log.error("nobody can do what is due: %r; looking again in %d ms", due[0], STUCK_MS)
+                return self.shard.now_ms() + STUCK_MS
+        self._fire.prepare(self._head)
+        return self._next()
+
+    def _due(self) -> Head:
+        if not self._head:
+            return []
+        now = self.shard.now_ms()
+        return [entry for entry in self._head if entry[1] <= now]
+
+    def _do(self, due: Head) -> None:
+        for kinds, duty in _DUTIES:
+            members = [member for member, _ in due if member[:1] in kinds]
+            if members:
+                self._head = duty(self.shard, members)
+        ticks = [entry for entry in due if entry[0][:1] == TICKS]
+        if ticks:
+            self._head = self._fire(ticks, self._head)
+
+    def _next(self) -> int | None:
+        instants = [self._head[0][1]] if self._head else []
+        if self._look_at is not None:
+            instants.append(self._look_at)
+        return min(instants, default=None)
+
+    def run(self) -> None:
+        """Works until ``stop``; whatever the server or the network does only makes it begin anew."""
+        backoff = Backoff()
+        while not self._stopping.is_set():
+            try:
+                self._sleep(self.pass_once())
+                self._health(True)
+                backoff = Backoff()
+            except (RedisError, OSError) as error:
+                self._begin_anew(error, backoff.pause_s())
+        self._read.close()
+
+    def _begin_anew(self, error: Exception, pause_s: float) -> None:
+        self._health(False)
+        log = _log.warning if is_passing(error) else _log.error
+        log("%s; trying again in %.0f ms", self.shard.link.named(error), pause_s * 1000)
+        self._read.close()
+        self.shard.link.reset()
+        self.shard.server_clock.forget()
+        self._last_id = b""
+        self._nudge.wait_s(pause_s)
+
+    def _sleep(self, until_ms: int | None) -> None:
+        """Sleeps until an instant, or until a notification or a nudge has changed what comes next."""
+        if self._stopping.is_set():
+            return
+        if not self._read.is_open:
+            block_ms = int(BLOCK_S * 1000)
+            self._read.send("XREAD", "BLOCK", block_ms, "STREAMS", self.shard.keys.notify, self._last_id)
+        news = self._read.wait(self._monotonic(until_ms))
+        if news is not NOTHING and news:
+            self._take(news)
+
+    def _monotonic(self, until_ms: int | None) -> float | None:
+        if until_ms is None:
+            return None
+        clock = self.shard.server_clock
+        # Long waits end a little early, for one more look at the server's clock; then the rest is waited exactly.
+        ahead = until_ms - self.shard.now_ms()
+        if ahead > LOOK_AHEAD_MS:
+            return clock.monotonic_at(until_ms - LOOK_AHEAD_MS // 2)
+        clock.refresh(FRESH_S)
+        return clock.monotonic_at(until_ms)
+
+    def _take(self, news: Any) -> None:
+        ((_, entries),) = news
+        for entry_id, fields in entries:
+            self._last_id = entry_id
+            instant = int(float(fields[1]))
+            look = max(0, instant - LOOK_AHEAD_MS)
+            self._look_at = look if self._look_at is None else min(self._look_at, look)
+
+    def stop(self) -> None:
+        """Ends ``run`` at once, wherever it waits."""
+        self._stopping.set()
+        self._nudge.send()

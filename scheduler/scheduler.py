@@ -1,0 +1,37 @@
+"""The scheduler: one loop for each shard."""
+
+import logging
+import threading
+from collections.abc import Callable
+
+from oncue.common.store import Store
+from oncue.scheduler.loop import Loop
+
+_log = logging.getLogger("oncue.scheduler")
+
+
+class Scheduler:
+    """Promotes, fires and reclaims in threads of its own, between ``start`` and ``stop``."""
+
+    def __init__(self, store: Store, health: Callable[[bool], None] = lambda well: None) -> None:
+        self._loops = [Loop(shard, health) for shard in store.shards]
+        self._threads = [
+            threading.Thread(target=loop.run, name=f"oncue-scheduler-{loop.shard.number}", daemon=True)
+            for loop in self._loops
+        ]
+
+    def start(self) -> None:
+        """Starts the loops; a server that is away is waited for."""
+        for thread in self._threads:
+            thread.start()
+
+    def alive(self) -> bool:
+        """Whether all loops still run."""
+        return all(thread.is_alive() for thread in self._threads)
+
+    def stop(self) -> None:
+        """Ends the loops and returns when they have ended: within one call of a script."""
+        for loop in self._loops:
+            loop.stop()
+        for thread in self._threads:
+            thread.join()

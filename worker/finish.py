@@ -1,0 +1,171 @@
+"""Finish: outcomes go to the store in groups; while one call is on its way, the next group gathers."""
+
+import logging
+import queue
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from redis.exceptions import RedisError
+
+from oncue.common.link import Backoff, is_passing
+from oncue.common.shard import KeyTable, Shard, slot
+from oncue.common.wait import Nudge
+from oncue.worker.hand import Hand
+from oncue.worker.outcome import Bury, Done, Outcome, Release, Retry
+
+MOST_OUTCOMES = 500
+_log = logging.getLogger("oncue.worker")
+
+
+class Finisher:
+    """The one thread that writes outcomes."""
+
+    def __init__(self, shard_of: Callable[[str], Shard], hand: Hand, keep_finished_ms: int) -> None:
+        self._shard_of = shard_of
+        self._hand = hand
+        self._keep_ms = keep_finished_ms
+        self._outcomes: queue.SimpleQueue[Outcome | None] = queue.SimpleQueue()
+        self._nudge = Nudge()
+        self._thread = threading.Thread(target=self._run, name="oncue-finisher", daemon=True)
+
+    def start(self) -> None:
+        """Starts the thread."""
+        self._thread.start()
+
+    def settle(self, outcome: Outcome) -> None:
+        """Takes an outcome to be written."""
+        self._outcomes.put(outcome)
+
+    def stop(self) -> None:
+        """Ends the thread after what was settled so far."""
+        self._outcomes.put(None)
+        self._thread.join()
+
+    def _run(self) -> None:
+        more = True
+        while more:
+            group: list[Outcome] = []
+            more = self._gather(group)
+            for shard, kind, outcomes in self._sorted(group):
+                self._write(shard, kind, outcomes)
+
+    def _gather(self, group: list[Outcome]) -> bool:
+        outcome = self._outcomes.get()
+        while outcome is not None:
+            group.append(outcome)
+            if len(group) == MOST_OUTCOMES:
+                return True
+            try:
+                outcome = self._outcomes.get_nowait()
+            except queue.Empty:
+                return True
+        return False
+
+    def _sorted(self, group: Sequence[Outcome]) -> list[tuple[Shard, type, list[Any]]]:
+        found: dict[tuple[int, type], tuple[Shard, type, list[Any]]] = {}
+        for outcome in group:
+            shard = self._shard_of(outcome.task.queue)
+            kind = type(outcome)
+            found.setdefault((shard.number, kind), (shard, kind, []))[2].append(outcome)
+        return list(found.values())
+
+    def _write(self, shard: Shard, kind: type, outcomes: list[Any]) -> None:
+        """Writes until the server has answered: a repeated call changes nothing, and without an answer the lease ends."""
+        backoff = Backoff()
+        while True:
+            try:
+                answers = _CALLS[kind](shard, outcomes, self._keep_ms)
+                break
+            except (RedisError, OSError) as error:
+                pause_s = backoff.pause_s()
+                if not is_passing(error):
+                    _log.error("%s: %d outcomes are lost", shard.link.named(error), len(outcomes))
+                    answers = [1] * len(outcomes)
+                    break
+                _log.warning("%s; trying again in %.0f ms", shard.link.named(error), pause_s * 1000)
+                shard.link.reset()
+                self._nudge.wait_s(pause_s)
+        for outcome, answer in zip(outcomes, answers, strict=True):
+            if not answer:
+                _log.warning("task %s: its lease was lost before its outcome came", outcome.task.id)
+        self._hand.drop([outcome.task for outcome in outcomes])
+
+
+def complete(shard: Shard, outcomes: Sequence[Done], keep_ms: int) -> list[int]:
+    """Tasks are done; for each 1, or 0 if its lease is lost."""
+    keys = shard.keys
+    fixed = (
+        keys.runs,
+        keys.timetable,
+        keys.counts,
+        keys.records,
+        keys.finished,
+        keys.errors,
+        keys.armed,
+        keys.notify,
+    )
+    args: list[bytes | str | int] = [shard.now_ms(), keep_ms]
+    for outcome in outcomes:
+        task = outcome.task
+        args += (task.id, task.token, task.queue, task.priority)
+    answers: list[int] = shard.call("complete", fixed, args)
+    return answers
+
+
+def retry(shard: Shard, outcomes: Sequence[Retry], keep_ms: int) -> list[int]:
+    """Tasks are delayed again; for each 1, or 0 if its lease is lost."""
+    keys = shard.keys
+    now = shard.now_ms()
+    table = KeyTable(
+        keys.runs,
+        keys.timetable,
+        keys.counts,
+        keys.records,
+        keys.bands,
+        keys.errors,
+        keys.armed,
+        keys.notify,
+    )
+    args: list[bytes | str | int] = [now]
+    for outcome in outcomes:
+        task, due = outcome.task, outcome.due_ms
+        at = table.add(*slot(keys, now, due, task.priority, task.queue, alone=True))
+        args += (task.id, task.token, task.queue, task.priority, due, outcome.error, at)
+    answers: list[int] = shard.call("retry", table.keys, args)
+    return answers
+
+
+def bury(shard: Shard, outcomes: Sequence[Bury], keep_ms: int) -> list[int]:
+    """Tasks are dead; for each 1, or 0 if its lease is lost."""
+    keys = shard.keys
+    fixed = (keys.runs, keys.timetable, keys.counts, keys.dead, keys.errors)
+    args: list[bytes | str | int] = [shard.now_ms()]
+    for outcome in outcomes:
+        task = outcome.task
+        args += (task.id, task.token, task.queue, task.priority, outcome.error)
+    answers: list[int] = shard.call("bury", fixed, args)
+    return answers
+
+
+def release(shard: Shard, outcomes: Sequence[Release], keep_ms: int) -> list[int]:
+    """Tasks are ready again as if never reserved; for each 1, or 0 if its lease is lost."""
+    keys = shard.keys
+    lists: list[bytes] = []
+    args: list[bytes | str | int] = [shard.now_ms()]
+    # The last one first: each goes to the head, so the first of them comes out in front.
+    for outcome in reversed(outcomes):
+        task = outcome.task
+        lists += (keys.ready(task.queue, task.priority), keys.wake(task.queue))
+        args += (task.id, task.token, task.queue, task.priority)
+    fixed = (keys.runs, keys.timetable, keys.counts, keys.records, keys.bands, keys.armed, keys.notify)
+    answers: list[int] = shard.call("release", [*fixed, *lists], args)
+    return answers[::-1]
+
+
+_CALLS: Mapping[type, Callable[[Shard, list[Any], int], list[int]]] = {
+    Done: complete,
+    Retry: retry,
+    Bury: bury,
+    Release: release,
+}

@@ -1,0 +1,58 @@
+"""What became of a task in hand: done, to be retried, to be buried, or released untouched."""
+
+import traceback
+from dataclasses import dataclass
+
+import msgspec
+
+from oncue.common.task import Task
+
+_MOST_TEXT = 16_384
+"""How many characters of a traceback are kept: the end, where the error is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The handler returned."""
+
+    task: Task
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """The handler failed; the task is delayed until ``due_ms``. ``error`` is JSON."""
+
+    task: Task
+    due_ms: int
+    error: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Bury:
+    """The handler failed for the last time, or the record cannot be read. ``error`` is JSON."""
+
+    task: Task
+    error: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """The task goes back as it came: the worker stops."""
+
+    task: Task
+
+
+Outcome = Done | Retry | Bury | Release
+
+
+def failure(error: BaseException, at_ms: int) -> bytes:
+    """An error as JSON: type, message, traceback, at_ms."""
+    text = "".join(traceback.format_exception(error))
+    return msgspec.json.encode(
+        {
+            "type": type(error).__qualname__,
+            "message": str(error)[:_MOST_TEXT],
+            "traceback": text[-_MOST_TEXT:],
+            "at_ms": at_ms,
+        }
+    )

@@ -1,0 +1,201 @@
+"""Reserve: take ready tasks under leases, as many as there are free threads, and wait without asking when there are none."""
+
+import logging
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from redis.exceptions import RedisError
+
+from oncue.common import record
+from oncue.common.clock import monotonic_s
+from oncue.common.errors import BadInput
+from oncue.common.link import Backoff, is_passing
+from oncue.common.shard import Shard
+from oncue.common.task import DEFAULT_PRIORITY, Task
+from oncue.common.wait import BLOCK_S, BlockingRead, Nudge
+from oncue.worker.hand import Hand
+from oncue.worker.outcome import Bury, Outcome, failure
+
+MOST_TASKS = 500
+MOST_BYTES = 1 << 20
+"""Bounds of one call: tasks, and bytes of their records (one more is given)."""
+
+LOOK_IS_FRESH_S = 0.25
+"""How long after a look that found nothing a worker may go to sleep on it.
+
+Half of the time after which a scheduler takes a wake token that nobody fetched for needless (lua/guard.lua).
+"""
+
+_FIELDS = 6
+_log = logging.getLogger("oncue.worker")
+
+
+@dataclass(slots=True)
+class Knowledge:
+    """Which keys the next reservation needs, as the last answers told; only ever a hint."""
+
+    bands: dict[str, set[int]]
+    segments: list[bytes]
+
+
+class Reserver:
+    """One worker process's reservations on one shard. ``reserve_once`` is the work, ``run`` the thread around it."""
+
+    def __init__(
+        self,
+        shard: Shard,
+        weights: Mapping[str, float],
+        lease_ms: int,
+        hand: Hand,
+        start: Callable[[Sequence[Task]], None],
+        settle: Callable[[Outcome], None],
+        health: Callable[[bool], None] = lambda well: None,
+    ) -> None:
+        """``weights``: the queues of this shard; ``start`` gets reserved tasks, ``settle`` the outcome of unreadable ones."""
+        self.shard = shard
+        self._weights = dict(weights)
+        self._lease_ms = lease_ms
+        self._hand = hand
+        self._start = start
+        self._settle = settle
+        self._health = health
+        self._knowledge = Knowledge({queue: {DEFAULT_PRIORITY} for queue in weights}, [])
+        self._nudge = Nudge()
+        self._read = BlockingRead(shard.link, shard.keys.timetable, self._nudge)
+        self._stopping = threading.Event()
+
+    def reserve_once(self, most: int) -> list[Task]:
+        """Takes up to ``most`` ready tasks; readable ones are returned, unreadable ones settled. Raises redis-py's errors."""
+        while True:
+            since = monotonic_s()
+            keys, args = self._question(min(most, MOST_TASKS))
+            first_token, flat, needs, segments = self.shard.call("reserve", keys, args)
+            self._knowledge.segments = list(segments)
+            for need in needs:
+                self._learn(need)
+            if flat or not needs:
+                return self._held(flat, first_token, since)
+
+    def _question(self, most: int) -> tuple[list[bytes], list[bytes | str | int]]:
+        keys = self.shard.keys
+        lists = [
+            keys.records,
+            keys.runs,
+            keys.timetable,
+            keys.counts,
+            keys.bands,
+            keys.served,
+            keys.seq,
+            keys.armed,
+            keys.notify,
+        ]
+        args: list[bytes | str | int] = [
+            self.shard.now_ms(),
+            self._lease_ms,
+            most,
+            MOST_BYTES,
+            len(self._weights),
+        ]
+        for queue, weight in self._weights.items():
+            bands = sorted(self._knowledge.bands[queue])
+            lists += (keys.wake(queue), *(keys.ready(queue, band) for band in bands))
+            args += (queue, str(weight), "".join(map(str, bands)))
+        lists += (keys.segment(reference) for reference in self._knowledge.segments)
+        return lists, [*args, *self._knowledge.segments]
+
+    def _learn(self, need: bytes) -> None:
+        if need[:1] == b"=":
+            self._knowledge.segments.append(need)
+        else:
+            self._knowledge.bands[need[1:].decode()].add(int(need[:1]))
+
+    def _held(self, flat: Sequence[Any], first_token: int, since: float) -> list[Task]:
+        tasks: list[Task] = []
+        unreadable: list[Bury] = []
+        for number, at in enumerate(range(0, len(flat), _FIELDS)):
+            task, error = _task(flat[at : at + _FIELDS], first_token + number)
+            if error is None:
+                tasks.append(task)
+            else:
+                unreadable.append(Bury(task, failure(error, self.shard.now_ms())))
+        self._hand.hold([*tasks, *(outcome.task for outcome in unreadable)], since)
+        for outcome in unreadable:
+            _log.error("task %s cannot be read and goes among the dead", outcome.task.id)
+            self._settle(outcome)
+        return tasks
+
+    def run(self) -> None:
+        """Reserves until ``stop``; whatever the server or the network does only makes it begin anew."""
+        backoff = Backoff()
+        while not self._stopping.is_set():
+            claimed = self._hand.claim(MOST_TASKS)
+            taken = 0
+            try:
+                if claimed:
+                    looked_at = monotonic_s()
+                    tasks = self.reserve_once(claimed)
+                    taken = len(tasks)
+                    self._start(tasks)
+                    self._health(True)
+                    backoff = Backoff()
+                    if not tasks:
+                        self._hand.unclaim(claimed)
+                        claimed = 0
+                        self._wait(looked_at)
+            except (RedisError, OSError) as error:
+                self._begin_anew(error, backoff.pause_s())
+            finally:
+                self._hand.unclaim(claimed - taken)
+        self._read.close()
+
+    def _wait(self, looked_at: float) -> None:
+        """Sleeps until a wake token comes, or until stopped.
+
+        A pause between look and sleep may be long enough for a token to be taken for needless, so an old look is not
+        slept on: the caller looks again.
+        """
+        wakes = [self.shard.keys.wake(queue) for queue in self._weights]
+        while not self._stopping.is_set() and monotonic_s() - looked_at < LOOK_IS_FRESH_S:
+            self._read.send("BLPOP", *wakes, BLOCK_S)
+            if self._read.wait(None) is not None:
+                return
+            looked_at = monotonic_s()
+
+    def _begin_anew(self, error: Exception, pause_s: float) -> None:
+        self._health(False)
+        log = _log.warning if is_passing(error) else _log.error
+        log("%s; trying again in %.0f ms", self.shard.link.named(error), pause_s * 1000)
+        self._read.close()
+        self.shard.link.reset()
+        self.shard.server_clock.forget()
+        self._nudge.wait_s(pause_s)
+
+    def stop(self) -> None:
+        """Ends ``run`` at once if it waits, after its call otherwise; close the hand first."""
+        self._stopping.set()
+        self._nudge.send()
+
+
+def _task(fields: Sequence[Any], token: int) -> tuple[Task, BadInput | None]:
+    task_id, body, attempts, failed, lost, due_ms = fields
+    counters = {"attempt": attempts + 1, "failed": failed, "lost": lost, "token": token}
+    try:
+        known = record.unpack(body)
+    except BadInput as error:
+        # The script has read the header, whatever follows it.
+        queue, band = record.queue_and_band(body)
+        return Task(task_id.decode(), queue, None, due_ms, priority=band, **counters), error
+    return (
+        Task(
+            task_id.decode(),
+            known.queue,
+            known.data,
+            due_ms,
+            priority=known.band,
+            options=known.options,
+            **counters,
+        ),
+        None,
+    )

@@ -1,0 +1,103 @@
+"""Run: handlers in threads, and what their outcome is."""
+
+import logging
+import queue
+import random
+import threading
+from collections.abc import Callable, Iterable, Mapping
+
+from oncue.common.retry import RetryPolicy
+from oncue.common.shard import Shard
+from oncue.common.task import Task
+from oncue.worker.hand import Hand
+from oncue.worker.outcome import Bury, Done, Outcome, Release, Retry, failure
+
+_runs = logging.getLogger("oncue.run")
+
+
+class Runner:
+    """The handler threads of a worker process."""
+
+    def __init__(
+        self,
+        threads: int,
+        handlers: Mapping[str, Callable[[Task], object]],
+        policies: Mapping[str, RetryPolicy],
+        shard_of: Callable[[str], Shard],
+        hand: Hand,
+        settle: Callable[[Outcome], None],
+    ) -> None:
+        self._handlers = handlers
+        self._policies = policies
+        self._shard_of = shard_of
+        self._hand = hand
+        self._settle = settle
+        self._tasks: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
+        self._threads = [
+            threading.Thread(target=self._run, name=f"oncue-handler-{number}", daemon=True)
+            for number in range(threads)
+        ]
+
+    def start_threads(self) -> None:
+        """Starts the threads; they are daemons, since no handler may keep a stopping worker from ending."""
+        for thread in self._threads:
+            thread.start()
+
+    def start(self, tasks: Iterable[Task]) -> None:
+        """Hands tasks to the next free threads."""
+        for task in tasks:
+            self._tasks.put(task)
+
+    def release_unstarted(self) -> None:
+        """Gives back what no thread has begun, and lets the threads end after their current handler."""
+        try:
+            while True:
+                task = self._tasks.get_nowait()
+                if task is not None:
+                    self._settle(Release(task))
+        except queue.Empty:
+            for _ in self._threads:
+                self._tasks.put(None)
+
+    def _run(self) -> None:
+        while (task := self._tasks.get()) is not None:
+            self._settle(self.execute(task))
+            self._hand.unclaim(1)
+
+    def execute(self, task: Task) -> Outcome:
+        """Runs a task's handler and says what became of it; never raises."""
+        shard = self._shard_of(task.queue)
+        began = shard.now_ms()
+        try:
+            self._handlers[task.queue](task)
+        except BaseException as error:  # noqa: BLE001 - also SystemExit: it would end the thread, not the process
+            outcome = self._failed(task, error, shard.now_ms())
+        else:
+            outcome = Done(task)
+        if _runs.isEnabledFor(logging.INFO):
+            self._log(task, outcome, began, shard.now_ms())
+        return outcome
+
+    def _failed(self, task: Task, error: BaseException, now_ms: int) -> Outcome:
+        policy = self._policies.get(task.queue) or RetryPolicy()
+        attempt = task.failed + 1
+        if attempt >= policy.max_attempts:
+            return Bury(task, failure(error, now_ms))
+        due_ms = now_ms + round(policy.delay_s(attempt, random.random) * 1000)
+        return Retry(task, due_ms, failure(error, now_ms))
+
+    @staticmethod
+    def _log(task: Task, outcome: Outcome, began_ms: int, ended_ms: int) -> None:
+        # One shape for every run, so that a person can read a column and a program a field.
+        _runs.info(
+            "%s %s late %d ms, ran %d ms, attempt %d: %s",
+            task.queue,
+            task.id,
+            began_ms - task.due_ms,
+            ended_ms - began_ms,
+            task.attempt,
+            _WORDS[type(outcome)],
+        )
+
+
+_WORDS: dict[type, str] = {Done: "done", Retry: "failed, will be retried", Bury: "failed, now dead"}

@@ -1,0 +1,88 @@
+"""The worker: reservers, handler threads, one finisher, one renewer, and how they stop."""
+
+import threading
+from collections.abc import Callable, Mapping
+
+from oncue.common.retry import RetryPolicy
+from oncue.common.store import Store
+from oncue.common.task import Task
+from oncue.worker.finish import Finisher
+from oncue.worker.hand import Hand
+from oncue.worker.outcome import Release
+from oncue.worker.renew import Renewer
+from oncue.worker.reserve import Reserver
+from oncue.worker.run import Runner
+
+
+class Worker:
+    """Runs handlers between ``start`` and ``stop``, in threads of its own."""
+
+    def __init__(
+        self,
+        store: Store,
+        handlers: Mapping[str, Callable[[Task], object]],
+        *,
+        weights: Mapping[str, float] | None = None,
+        policies: Mapping[str, RetryPolicy] | None = None,
+        threads: int = 10,
+        lease_ms: int = 15_000,
+        health: Callable[[bool], None] = lambda well: None,
+    ) -> None:
+        """``weights`` and ``policies`` by queue, each with a default; ``health`` is told of a lost and found server."""
+        self._hand = Hand(threads)
+        self._finisher = Finisher(store.shard, self._hand, store.keep_finished_ms)
+        self._renewer = Renewer(store.shard, self._hand, lease_ms)
+        self._runner = Runner(
+            threads, handlers, policies or {}, store.shard, self._hand, self._finisher.settle
+        )
+        weight = weights or {}
+        queues: dict[int, dict[str, float]] = {}
+        for queue in handlers:
+            queues.setdefault(store.shard(queue).number, {})[queue] = weight.get(queue, 1)
+        self._reservers = [
+            Reserver(
+                store.shards[number],
+                mine,
+                lease_ms,
+                self._hand,
+                self._runner.start,
+                self._finisher.settle,
+                health,
+            )
+            for number, mine in queues.items()
+        ]
+        self._threads = [
+            threading.Thread(target=reserver.run, name=f"oncue-reserver-{reserver.shard.number}", daemon=True)
+            for reserver in self._reservers
+        ]
+
+    def start(self) -> None:
+        """Starts the threads; a server that is away is waited for."""
+        self._finisher.start()
+        self._renewer.start()
+        self._runner.start_threads()
+        for thread in self._threads:
+            thread.start()
+
+    def alive(self) -> bool:
+        """Whether all reservers still run."""
+        return all(thread.is_alive() for thread in self._threads)
+
+    def stop(self, timeout_s: float) -> int:
+        """Takes nothing more, waits ``timeout_s`` for running handlers, and hands back what they did not finish.
+
+        Returns how many handlers were still running: their threads end with the process, which should follow at once.
+        """
+        self._hand.close()
+        for reserver in self._reservers:
+            reserver.stop()
+        for thread in self._threads:
+            thread.join()
+        self._runner.release_unstarted()
+        finished = self._hand.wait_until_empty(timeout_s)
+        left = [] if finished else self._hand.held()
+        for task in left:
+            self._finisher.settle(Release(task))
+        self._renewer.stop()
+        self._finisher.stop()
+        return len(left)
