@@ -42,27 +42,39 @@ class ServerClock:
         self._ask = ask
         self._offset_s = 0.0
         self._synced_at: float | None = None
+        self._is_stale = False
+        self._asked = False
 
     def sync(self) -> None:
-        """Asks the server."""
+        """Asks the server; raises what the connection raises."""
         seconds, micros = self._ask()
         at = monotonic_s()
         self._offset_s = seconds + micros / 1e6 - at
         self._synced_at = at
+        self._is_stale = False
+        self._asked = True
 
     def forget(self) -> None:
-        """The next reading asks again: after a reconnection another server may answer."""
-        self._synced_at = None
+        """The next refresh asks again: after a reconnection another server may answer."""
+        self._is_stale = True
 
     def refresh(self, older_than_s: float = RESYNC_S) -> None:
-        """Asks the server if that is longer ago than ``older_than_s``."""
-        if self._synced_at is None or monotonic_s() - self._synced_at > older_than_s:
+        """Asks the server if that is longer ago than ``older_than_s``; raises what the connection raises."""
+        if self._synced_at is None or self._is_stale or monotonic_s() - self._synced_at > older_than_s:
             self.sync()
 
     def now_ms(self) -> int:
-        """Milliseconds since the epoch by the server's clock, rounded down."""
-        self.refresh()
+        """Milliseconds since the epoch by the server's clock, rounded down; no I/O once the server was asked."""
+        if self._synced_at is None:
+            self.sync()
         return int((monotonic_s() + self._offset_s) * 1000)
+
+    def about_ms(self) -> int:
+        """As ``now_ms``, but never asks: by what is known, however old, or by the host's clock if nothing is.
+
+        For lines of a log and for waits that begin now, where a server that is away must stop nobody.
+        """
+        return int((monotonic_s() + self._offset_s) * 1000) if self._asked else host_now_ms()
 
     def monotonic_at(self, instant_ms: int) -> float:
         """The monotonic second at which the server's clock shows ``instant_ms``, as far as known now."""

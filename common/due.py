@@ -2,7 +2,7 @@
 
 import math
 from datetime import datetime
-from decimal import Decimal
+from decimal import ROUND_CEILING, Context, Decimal
 
 from oncue.common.errors import BadInput
 
@@ -27,26 +27,31 @@ def due_ms(ts: object, now_ms: int) -> int:
 
 
 def _from_seconds(seconds: float | Decimal) -> int:
-    # Only a float can be NaN or infinite here, but a Decimal can too: math.isfinite takes both.
-    if not math.isfinite(seconds):
+    if not isinstance(seconds, int) and not _is_finite(seconds):
         raise BadInput(f"a due time of {seconds} is not a time: give finite epoch seconds")
     if seconds < 0:
-        raise BadInput(f"a due time of {seconds} lies before 1970: give epoch seconds, zero or more")
+        raise BadInput(f"a due time of {_short(seconds)} lies before 1970: give epoch seconds, zero or more")
     if seconds * 1000 > LAST_MS:
         raise BadInput(
-            f"a due time of {seconds} s lies after the year 9999: it looks like milliseconds, divide it by 1000"
+            f"a due time of {_short(seconds)} s lies after the year 9999: it looks like milliseconds,"
+            " divide it by 1000"
         )
-    return (
-        seconds * 1000
-        if isinstance(seconds, int)
-        else _ceil_ms(Decimal(repr(seconds)) if isinstance(seconds, float) else seconds)
-    )
-
-
-def _ceil_ms(seconds: Decimal) -> int:
+    if isinstance(seconds, int):
+        return int(seconds) * 1000
     # Through the shortest decimal text of the float: 1700000000.001 * 1000 is 1700000000001.0000001 in doubles, and
-    # rounding that up would make an exact millisecond late by one.
-    return math.ceil(seconds * 1000)
+    # rounding that up would make an exact millisecond late by one. float's own text: that of a subclass, as NumPy's,
+    # may say more.
+    exact = Decimal(float.__repr__(seconds)) if isinstance(seconds, float) else seconds
+    return math.ceil(_UP.multiply(exact, 1000))
+
+
+def _is_finite(seconds: float | Decimal) -> bool:
+    return seconds.is_finite() if isinstance(seconds, Decimal) else math.isfinite(seconds)
+
+
+def _short(seconds: float | Decimal) -> str:
+    # An int of thousands of digits has no text at all in Python, and would fill a screen if it had.
+    return f"10^{int(abs(seconds)).bit_length() * 3 // 10}" if abs(seconds) > 10**30 else str(seconds)
 
 
 def _parsed(ts: str | datetime) -> datetime:
@@ -65,6 +70,7 @@ def _parsed(ts: str | datetime) -> datetime:
     return ts
 
 
+_UP = Context(prec=40, rounding=ROUND_CEILING)
 _EPOCH = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
 
 
@@ -73,4 +79,7 @@ def _from_datetime(moment: datetime) -> int:
     micros = (delta.days * 86_400 + delta.seconds) * 1_000_000 + delta.microseconds
     if micros < 0:
         raise BadInput(f"the time {moment.isoformat()} lies before 1970: give a later one")
-    return -(-micros // 1000)
+    due = -(-micros // 1000)
+    if due > LAST_MS:
+        raise BadInput(f"the time {moment.isoformat()} lies after the year 9999 in UTC: give an earlier one")
+    return due

@@ -30,7 +30,7 @@ from redis.sentinel import MasterNotFoundError, Sentinel
 
 from oncue.common.address import Address
 from oncue.common.clock import monotonic_s
-from oncue.common.errors import StoreUnavailable, WrongServer
+from oncue.common.errors import OncueError, StoreUnavailable, WrongServer
 
 COMMAND_TIMEOUT_S = 5.0
 """Read and connect time-out of commands: no script of oncue takes a hundredth of it."""
@@ -59,6 +59,10 @@ PASSING = (
     OSError,
 )
 """What a restart, a failover or the network causes: it passes, and the call is made again."""
+
+
+FAULTS = (RedisError, RedisClusterException, OSError)
+"""All that a call may raise because of the server or the way to it: redis-py's cluster errors are no RedisError."""
 
 
 def is_passing(error: BaseException) -> bool:
@@ -103,11 +107,12 @@ class Link:
     @property
     def client(self) -> redis.Redis | RedisCluster:
         """The client for commands, made at first use (a cluster's is made by asking its nodes)."""
-        if self._client is None:
+        # Kept in a variable: another thread may reset the link between any two looks at it.
+        client = self._client
+        if client is None:
             with self._lock:
-                if self._client is None:
-                    self._client = self._made()
-        return self._client
+                client = self._client = self._client or self._made()
+        return client
 
     def _options(self) -> dict[str, Any]:
         address = self.address
@@ -171,9 +176,11 @@ class Link:
         if isinstance(client, RedisCluster):
             with self._lock:
                 self._client = None
-            client.close()
+            for node in client.get_nodes():
+                if node.redis_connection is not None:
+                    _drop_idle(node.redis_connection)
         elif client is not None:
-            client.connection_pool.disconnect()
+            _drop_idle(client)
         self._checked.clear()
 
     def close(self) -> None:
@@ -215,7 +222,7 @@ class Link:
         while True:
             try:
                 return action()
-            except (RedisError, OSError) as error:
+            except FAULTS as error:
                 failure = self.named(error)
                 if not is_passing(error) or monotonic_s() >= ends:
                     raise failure from None
@@ -225,6 +232,8 @@ class Link:
 
     def named(self, error: BaseException) -> Exception:
         """What a redis-py error means to a user of oncue, in one sentence without secrets."""
+        if isinstance(error, OncueError):
+            return error
         where = self.address.shown
         if isinstance(error, AuthenticationError) or str(error).startswith(("NOAUTH", "WRONGPASS", "NOPERM")):
             return WrongServer(
@@ -241,3 +250,9 @@ class Link:
                 f"the server at {where} cannot be reached or is not ready ({said(error)})"
             )
         return WrongServer(f"the server at {where} answers with an error ({said(error)})")
+
+
+def _drop_idle(client: redis.Redis) -> None:
+    # Only connections that nobody uses: closing one under another thread's read ends in errors of any kind there. Such
+    # a thread meets the fault itself, and resets again.
+    client.connection_pool.disconnect(inuse_connections=False)

@@ -86,8 +86,10 @@ def unpack(record: bytes) -> Record:
     """The parts of a record; raises BadInput for what no oncue wrote, and never executes anything."""
     try:
         flags, _, high, low, band, length = _HEADER.unpack_from(record)
-        if flags >> 4 != FORMAT or band > 9:
-            raise ValueError(f"its format is {flags >> 4}")
+        if flags >> 4 != FORMAT:
+            raise ValueError(f"its format is {flags >> 4}, not {FORMAT}")
+        if band > 9:
+            raise ValueError(f"its band is {band}")
         at = _HEADER.size + length
         queue = record[_HEADER.size : at].decode("ascii")
         at += 8 if flags & _NONCE else 0

@@ -21,8 +21,17 @@ class Shard:
         self.clock: Clock = clock or self.server_clock
 
     def now_ms(self) -> int:
-        """The server's time in ms: what every script is given as now."""
+        """The server's time in ms, for the next call of a script; asks the server when that is long ago.
+
+        Raises what the connection raises. Who only wants the time reads ``clock``.
+        """
+        if self.clock is self.server_clock:
+            self.server_clock.refresh()
         return self.clock.now_ms()
+
+    def about_ms(self) -> int:
+        """The time in ms without asking anybody; never for what decides whether something is due."""
+        return self.server_clock.about_ms() if self.clock is self.server_clock else self.clock.now_ms()
 
     def counts(self) -> dict[bytes, bytes]:
         """The kept counts: ``queue:state`` to number."""

@@ -8,6 +8,7 @@ import msgspec
 
 from oncue.common import record
 from oncue.common.clock import Clock, sleep_s
+from oncue.common.due import LAST_MS
 from oncue.common.errors import BadInput, NotFound, WrongState
 from oncue.common.keys import page_of, shard_of
 from oncue.common.link import Link
@@ -62,6 +63,11 @@ class Store:
     def shard(self, queue: str) -> Shard:
         """The shard that a queue lives in."""
         return self.shards[shard_of(queue, len(self.shards))] if len(self.shards) > 1 else self.shards[0]
+
+    def now_ms(self, queue: str) -> int:
+        """The time of the server that holds ``queue``; raises StoreUnavailable."""
+        shard = self.shard(queue)
+        return self.persist(shard, shard.now_ms)
 
     def persist(self, shard: Shard, action: Callable[[], T]) -> T:
         """``action()`` on a server that is fit for it, repeated while it is away; raises StoreUnavailable in the end."""
@@ -174,16 +180,31 @@ def _cancel(shard: Shard, task_id: str, hint: bytes, keep_ms: int) -> bytes:
 
 def _info(task_id: str, found: Sequence[Any]) -> TaskInfo:
     state, due_ms, band, queue, attempts, failed, lost, body, failure = found
-    known = record.unpack(body) if body else None
     return TaskInfo(
         id=task_id,
         state=state.decode(),
-        queue=queue.decode() if known else None,
-        priority=band if known else None,
-        due=instant(due_ms) if known else None,
-        data=known.data if known else None,
+        queue=queue.decode(errors="backslashreplace") if queue else None,
+        priority=band if queue else None,
+        due=instant(min(due_ms, LAST_MS)) if queue else None,
+        data=_data(body),
         attempts=attempts,
         failed=failed,
         lost=lost,
-        error=msgspec.json.decode(failure) if failure else None,
+        error=_error(failure) if failure else None,
     )
+
+
+def _data(body: bytes) -> Any:
+    try:
+        return record.unpack(body).data if body else None
+    except BadInput:
+        # Whoever asks is told of the task all the same; its error says why it is among the dead.
+        return None
+
+
+def _error(failure: bytes) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(failure, type=dict[str, Any])
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        message = f"what is stored as its last error cannot be read ({error})"
+        return {"type": "BadInput", "message": message, "traceback": "", "at_ms": 0}

@@ -152,8 +152,6 @@ def _unknown(key: object, advice: str) -> CronError:
 
 def _suggest(key: str) -> str:
     names = resources.files("tzdata").joinpath("zones").read_text(encoding="ascii").split()
-    by_lower = {name.lower(): name for name in names}
-    close = difflib.get_close_matches(key[:40].lower(), by_lower, n=1, cutoff=0.7)
-    return (
-        f"did you mean {by_lower[close[0]]}?" if close else "look the name up in the IANA time zone database"
-    )
+    meant = {name.rpartition("/")[2].lower(): name for name in names} | {name.lower(): name for name in names}
+    close = difflib.get_close_matches(key[:40].lower().replace(" ", "_"), meant, n=1, cutoff=0.8)
+    return f"did you mean {meant[close[0]]}?" if close else "look the name up in the IANA time zone database"

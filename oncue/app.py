@@ -87,7 +87,9 @@ class App:
         StoreUnavailable (repeat the call with the same id) and WrongServer.
         """
         settings = self._ready()
-        task = self._placed(settings, NewTask(ts, data, queue, id, priority), id or ids.new_ids(1)[0])
+        task = self._placed(
+            settings, NewTask(ts, data, queue, id, priority), ids.new_ids(1)[0] if id is None else id
+        )
         settings.store.schedule((task,))
         return task.id
 
@@ -100,7 +102,9 @@ class App:
         settings = self._ready()
         wanted = list(tasks)
         fresh = iter(ids.new_ids(sum(task.id is None for task in wanted)))
-        placed = [self._placed(settings, task, task.id or next(fresh)) for task in wanted]
+        placed = [
+            self._placed(settings, task, next(fresh) if task.id is None else task.id) for task in wanted
+        ]
         settings.store.schedule(placed)
         return [task.id for task in placed]
 
@@ -108,7 +112,7 @@ class App:
         store, queue, band = settings.store, queue_name(task.queue), task.priority
         if isinstance(band, bool) or not isinstance(band, int) or not 0 <= band <= 9:
             raise BadInput(f"a priority of {band!r} is not understood: give 0 to 9, 9 runs first")
-        due = due_ms(task.ts, store.shard(queue).now_ms() if task.ts is None else 0)
+        due = due_ms(task.ts, store.now_ms(queue) if task.ts is None else 0)
         nonce = b""
         if task.id is not None:
             ids.checked(task_id)

@@ -7,6 +7,7 @@ from oncue.common import record
 from oncue.common.pages import Head, head_of
 from oncue.common.shard import Shard
 from oncue.common.task import instant
+from oncue.scheduler.foreign import is_understood
 from oncue.scheduler.schedules import Definition, Known
 
 KINDS = b"t"
@@ -23,7 +24,7 @@ class Fire:
 
     def prepare(self, head: Head) -> None:
         """Reads ahead the definitions of ticks that are near, so that at their instant only one call is left."""
-        self._known.get(member[1:].decode() for member, _ in head if member[:1] == KINDS)
+        self._known.get(member[1:].decode() for member, _ in head if member[:1] == KINDS and is_understood(member))
 
     def __call__(self, due: Sequence[tuple[bytes, int]], head: Head) -> Head:
         """Fires due ticks, given with their planned instants in ms. The newest head."""

@@ -9,13 +9,13 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from redis.exceptions import RedisError
-
-from oncue.common.link import Backoff, is_passing
+from oncue.common import wait
+from oncue.common.errors import WrongServer
+from oncue.common.link import FAULTS, Backoff, is_passing
 from oncue.common.pages import Head, head_of
 from oncue.common.shard import Shard
-from oncue.common.wait import BLOCK_S, NOTHING, BlockingRead, Nudge
-from oncue.scheduler import guard, open_pages, promote, reclaim, sweep
+from oncue.common.wait import NOTHING, BlockingRead, Nudge
+from oncue.scheduler import foreign, guard, open_pages, promote, reclaim, sweep
 from oncue.scheduler.fire import KINDS as TICKS
 from oncue.scheduler.fire import Fire
 
@@ -27,13 +27,7 @@ FRESH_S = 5.0
 
 STUCK_MS = 1000
 
-_DUTIES: tuple[tuple[bytes, Callable[[Shard, Sequence[bytes]], Head]], ...] = (
-    (promote.KINDS, promote.promote),
-    (reclaim.KINDS, reclaim.reclaim),
-    (open_pages.KINDS, open_pages.open_pages),
-    (guard.KINDS, guard.guard),
-    (sweep.KINDS, sweep.sweep),
-)
+Duty = Callable[[Shard, Sequence[bytes]], Head]
 _log = logging.getLogger("oncue.scheduler")
 
 
@@ -45,6 +39,7 @@ class Loop:
         self.shard = shard
         self._health = health
         self._fire = Fire(shard)
+        self._open_pages = open_pages.OpenPages()
         self._nudge = Nudge()
         self._read = BlockingRead(shard.link, shard.keys.notify, self._nudge)
         self._last_id: bytes = b""
@@ -61,13 +56,20 @@ class Loop:
         self._look_at = None
 
     def pass_once(self) -> int | None:
-        """Does all that is due and returns the instant of the next work in ms, or None."""
-        if not self._last_id or (self._look_at is not None and self._look_at <= self.shard.now_ms()):
+        """Does all that is due and returns the instant of the next work in ms, or None.
+
+        Raises what the connection raises, and WrongServer.
+        """
+        if not self._last_id:
+            self.shard.link.check(self.shard.keys.timetable)
             self.survey()
-        while due := self._due():
+        elif self._look_at is not None and self._look_at <= self.shard.now_ms():
+            self.survey()
+        while (due := self._due()) and not self._stopping.is_set():
             before = self._head
             self._do(due)
-            if self._head[: len(due)] == before[: len(due)]:
+            # A page takes many steps, and stays due until the last.
+            if self._head[: len(due)] == before[: len(due)] and due[0][0][:1] != open_pages.KINDS:
                 _log.error("nobody can do what is due: %r; looking again in %d ms", due[0], STUCK_MS)
                 return self.shard.now_ms() + STUCK_MS
         self._fire.prepare(self._head)
@@ -80,13 +82,28 @@ class Loop:
         return [entry for entry in self._head if entry[1] <= now]
 
     def _do(self, due: Head) -> None:
-        for kinds, duty in _DUTIES:
+        strange = [member for member, _ in due if not foreign.is_understood(member)]
+        if strange:
+            foreign.set_aside(self.shard, strange)
+            self.survey()
+            return
+        for kinds, duty in self._duties():
             members = [member for member, _ in due if member[:1] in kinds]
             if members:
                 self._head = duty(self.shard, members)
         ticks = [entry for entry in due if entry[0][:1] == TICKS]
         if ticks:
             self._head = self._fire(ticks, self._head)
+
+    def _duties(self) -> tuple[tuple[bytes, Duty], ...]:
+        # In this order, so that what is due now does not wait for what is due in a minute.
+        return (
+            (promote.KINDS, promote.promote),
+            (reclaim.KINDS, reclaim.reclaim),
+            (guard.KINDS, guard.guard),
+            (open_pages.KINDS, self._open_pages),
+            (sweep.KINDS, sweep.sweep),
+        )
 
     def _next(self) -> int | None:
         instants = [self._head[0][1]] if self._head else []
@@ -102,7 +119,11 @@ class Loop:
                 self._sleep(self.pass_once())
                 self._health(True)
                 backoff = Backoff()
-            except (RedisError, OSError) as error:
+            except (*FAULTS, WrongServer) as error:
+                self._begin_anew(error, backoff.pause_s())
+            except Exception as error:
+                # Nobody has thought of this one; a scheduler that goes on is worth more than one that is right to stop.
+                _log.exception("the scheduler met a fault of its own")
                 self._begin_anew(error, backoff.pause_s())
         self._read.close()
 
@@ -121,7 +142,7 @@ class Loop:
         if self._stopping.is_set():
             return
         if not self._read.is_open:
-            block_ms = int(BLOCK_S * 1000)
+            block_ms = int(wait.BLOCK_S * 1000)
             self._read.send("XREAD", "BLOCK", block_ms, "STREAMS", self.shard.keys.notify, self._last_id)
         news = self._read.wait(self._monotonic(until_ms))
         if news is not NOTHING and news:
@@ -142,7 +163,7 @@ class Loop:
         ((_, entries),) = news
         for entry_id, fields in entries:
             self._last_id = entry_id
-            instant = int(float(fields[1]))
+            instant = _instant(fields)
             look = max(0, instant - LOOK_AHEAD_MS)
             self._look_at = look if self._look_at is None else min(self._look_at, look)
 
@@ -150,3 +171,11 @@ class Loop:
         """Ends ``run`` at once, wherever it waits."""
         self._stopping.set()
         self._nudge.send()
+
+
+def _instant(fields: Sequence[bytes]) -> int:
+    try:
+        return int(fields[1])
+    except (ValueError, IndexError):
+        # No message of ours: to look at once is right whatever it meant.
+        return 0

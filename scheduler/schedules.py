@@ -47,7 +47,7 @@ def read(name: str, text: bytes) -> Definition:
     """A definition from the store; raises CronError or BadInput in one sentence if nobody can use it."""
     try:
         stored = msgspec.json.decode(text[HASH_BYTES:], type=Stored)
-    except (msgspec.DecodeError, ValueError) as error:
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise BadInput(f"schedule {name}: its stored definition cannot be read ({error})") from None
     if not 0 <= stored.priority <= 9:
         raise BadInput(f"schedule {name}: its priority is {stored.priority}; allowed: 0 to 9")
@@ -80,7 +80,7 @@ def apply(store: Store, schedules: Iterable[ScheduleConfig], source: str) -> lis
 def definitions(shard: Shard) -> dict[str, bytes]:
     """All stored definitions of a shard, unread."""
     found: dict[bytes, bytes] = shard.command("HGETALL", shard.keys.schedules)
-    return {name.decode(): text for name, text in found.items()}
+    return {name.decode(errors="backslashreplace"): text for name, text in found.items()}
 
 
 def _hash(entry: ScheduleConfig, source: str) -> bytes:
@@ -104,7 +104,7 @@ def _remove(shard: Shard, name: str, text: bytes) -> None:
 def _source(text: bytes) -> str | None:
     try:
         return msgspec.json.decode(text[HASH_BYTES:], type=Stored).source
-    except (msgspec.DecodeError, ValueError):
+    except (msgspec.DecodeError, ValueError, RecursionError):
         return None
 
 

@@ -1,14 +1,14 @@
 """Finish: outcomes go to the store in groups; while one call is on its way, the next group gathers."""
 
 import logging
+import math
 import queue
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from redis.exceptions import RedisError
-
-from oncue.common.link import Backoff, is_passing
+from oncue.common.clock import monotonic_s
+from oncue.common.link import FAULTS, Backoff, is_passing
 from oncue.common.shard import KeyTable, Shard, slot
 from oncue.common.wait import Nudge
 from oncue.worker.hand import Hand
@@ -27,6 +27,7 @@ class Finisher:
         self._keep_ms = keep_finished_ms
         self._outcomes: queue.SimpleQueue[Outcome | None] = queue.SimpleQueue()
         self._nudge = Nudge()
+        self._ends_at = math.inf
         self._thread = threading.Thread(target=self._run, name="oncue-finisher", daemon=True)
 
     def start(self) -> None:
@@ -37,8 +38,13 @@ class Finisher:
         """Takes an outcome to be written."""
         self._outcomes.put(outcome)
 
-    def stop(self) -> None:
-        """Ends the thread after what was settled so far."""
+    def stop(self, patience_s: float = 5.0) -> None:
+        """Ends the thread after what was settled so far; with a server that is away, after ``patience_s``.
+
+        Outcomes that were not written by then are lost: those leases end by themselves.
+        """
+        self._ends_at = monotonic_s() + patience_s
+        self._nudge.send()
         self._outcomes.put(None)
         self._thread.join()
 
@@ -77,9 +83,9 @@ class Finisher:
             try:
                 answers = _CALLS[kind](shard, outcomes, self._keep_ms)
                 break
-            except (RedisError, OSError) as error:
+            except FAULTS as error:
                 pause_s = backoff.pause_s()
-                if not is_passing(error):
+                if not is_passing(error) or monotonic_s() >= self._ends_at:
                     _log.error("%s: %d outcomes are lost", shard.link.named(error), len(outcomes))
                     answers = [1] * len(outcomes)
                     break

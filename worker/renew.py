@@ -4,9 +4,8 @@ import logging
 import threading
 from collections.abc import Callable, Sequence
 
-from redis.exceptions import RedisError
-
 from oncue.common.clock import monotonic_s
+from oncue.common.link import FAULTS
 from oncue.common.shard import Shard
 from oncue.common.task import Task
 from oncue.common.wait import Nudge
@@ -46,7 +45,7 @@ class Renewer:
             self._nudge.wait_s(max(0.0, oldest + third_s - monotonic_s()))
             try:
                 self.renew_once(third_s)
-            except (RedisError, OSError) as error:
+            except FAULTS as error:
                 # Two thirds of the lease are left to reach the server again.
                 _log.warning("leases could not be renewed: %s", self._shard_of("").link.named(error))
                 self._nudge.wait_s(_AGAIN_S)

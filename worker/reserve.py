@@ -6,15 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from redis.exceptions import RedisError
-
-from oncue.common import record
+from oncue.common import record, wait
 from oncue.common.clock import monotonic_s
-from oncue.common.errors import BadInput
-from oncue.common.link import Backoff, is_passing
+from oncue.common.errors import BadInput, WrongServer
+from oncue.common.link import FAULTS, Backoff, is_passing
 from oncue.common.shard import Shard
 from oncue.common.task import DEFAULT_PRIORITY, Task
-from oncue.common.wait import BLOCK_S, BlockingRead, Nudge
+from oncue.common.wait import BlockingRead, Nudge
 from oncue.worker.hand import Hand
 from oncue.worker.outcome import Bury, Outcome, failure
 
@@ -119,7 +117,7 @@ class Reserver:
             if error is None:
                 tasks.append(task)
             else:
-                unreadable.append(Bury(task, failure(error, self.shard.now_ms())))
+                unreadable.append(Bury(task, failure(error, self.shard.about_ms())))
         self._hand.hold([*tasks, *(outcome.task for outcome in unreadable)], since)
         for outcome in unreadable:
             _log.error("task %s cannot be read and goes among the dead", outcome.task.id)
@@ -134,6 +132,7 @@ class Reserver:
             taken = 0
             try:
                 if claimed:
+                    self.shard.link.check(self.shard.keys.timetable)
                     looked_at = monotonic_s()
                     tasks = self.reserve_once(claimed)
                     taken = len(tasks)
@@ -144,7 +143,11 @@ class Reserver:
                         self._hand.unclaim(claimed)
                         claimed = 0
                         self._wait(looked_at)
-            except (RedisError, OSError) as error:
+            except (*FAULTS, WrongServer) as error:
+                self._begin_anew(error, backoff.pause_s())
+            except Exception as error:
+                # Nobody has thought of this one; what was reserved comes back when its lease ends.
+                _log.exception("the worker met a fault of its own")
                 self._begin_anew(error, backoff.pause_s())
             finally:
                 self._hand.unclaim(claimed - taken)
@@ -158,7 +161,7 @@ class Reserver:
         """
         wakes = [self.shard.keys.wake(queue) for queue in self._weights]
         while not self._stopping.is_set() and monotonic_s() - looked_at < LOOK_IS_FRESH_S:
-            self._read.send("BLPOP", *wakes, BLOCK_S)
+            self._read.send("BLPOP", *wakes, wait.BLOCK_S)
             if self._read.wait(None) is not None:
                 return
             looked_at = monotonic_s()

@@ -67,15 +67,15 @@ class Runner:
     def execute(self, task: Task) -> Outcome:
         """Runs a task's handler and says what became of it; never raises."""
         shard = self._shard_of(task.queue)
-        began = shard.now_ms()
+        began = shard.about_ms()
         try:
             self._handlers[task.queue](task)
         except BaseException as error:  # noqa: BLE001 - also SystemExit: it would end the thread, not the process
-            outcome = self._failed(task, error, shard.now_ms())
+            outcome = self._failed(task, error, shard.about_ms())
         else:
             outcome = Done(task)
         if _runs.isEnabledFor(logging.INFO):
-            self._log(task, outcome, began, shard.now_ms())
+            self._log(task, outcome, began, shard.about_ms())
         return outcome
 
     def _failed(self, task: Task, error: BaseException, now_ms: int) -> Outcome:
