@@ -1,4 +1,4 @@
-"""croniter as a second opinion on naive time, where it is known to be right (docs/decisions/0006-cron-arithmetic.md)."""
+"""croniter as a second opinion on naive time, where it is known to be right (docs/decisions/0008-cron-arithmetic.md)."""
 
 from datetime import UTC, datetime
 

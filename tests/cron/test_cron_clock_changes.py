@@ -9,8 +9,12 @@ from zoneinfo import available_timezones
 
 import pytest
 
+from oncue.common import walltime
 from oncue.common.cron import Cron
-from oncue.common.walltime import wall_clock
+from oncue.common.cron_calendar import Calendar
+from oncue.common.cron_expression import read_expression
+from oncue.common.ticks import WallTicks
+from oncue.common.walltime import WallClock, wall_clock
 from tests.cron.brute_force import MINUTE, Meaning, Part, clock_changes, walk
 
 ALL = os.environ.get("ONCUE_CRON_SWEEP") == "all"
@@ -86,3 +90,19 @@ def test_the_clock_shows_what_python_shows_and_resolves_it_back(zone: str) -> No
             assert clock.reading(clock.resolve(reading)) == reading
             resolved.append(clock.resolve(int(change.timestamp()) + minute * 60))
         assert resolved == sorted(resolved)
+
+
+@pytest.mark.parametrize("expr", ["30 2 * * *", "0-59 1-3 * * *", "*/10 * * * *", "0 */2 * * *"])
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "Australia/Lord_Howe", "Pacific/Apia", "Antarctica/Troll"])
+def test_where_the_cache_cuts_real_time_changes_nothing(
+    zone: str, expr: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cut may fall into the very hour that is shown twice."""
+    cron, expression = Cron(expr, zone), read_expression(expr)
+    changes = [int(change.timestamp()) for change in clock_changes(zone)[-4:]]
+    starts = [change + ahead for change in changes for ahead in range(-14_400, 14_400, 600)]
+    expected = [cron.after_ms(start * 1000) for start in starts]
+    monkeypatch.setattr(walltime, "_WINDOW", 1000)
+    calendar = Calendar(expression.fields, both_days=False)
+    ticks = WallTicks(calendar, WallClock(zone), elapsed=expression.elapsed, skip_gaps=False)
+    assert [(ticks.at_or_after(start + 1) or 0) * 1000 for start in starts] == expected

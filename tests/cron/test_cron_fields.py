@@ -112,6 +112,13 @@ def test_the_refusal_names_the_field_and_shows_a_rewrite(
     assert "\n" not in str(refused.value)
 
 
+def test_the_workday_nearest_to_a_day_that_a_month_lacks_is_counted_from_its_last_day() -> None:
+    ticks = Cron("0 0 31W * *").after(START, 10)
+    assert [(tick.month, tick.day) for tick in ticks] == [
+        (5, 31), (6, 28), (7, 31), (8, 30), (9, 30), (10, 31), (11, 29), (12, 31), (1, 31), (2, 28),
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("option", [{"days": "and"}, {"gap": "later"}])
 def test_an_unknown_option_is_refused(option: dict[str, str]) -> None:
     with pytest.raises(CronError, match="allowed are"):

@@ -106,9 +106,10 @@ def test_an_unknown_zone_is_refused_at_once(zone: object) -> None:
     assert refused.value.code == "zone"
 
 
-def test_a_misspelt_zone_is_answered_with_the_right_one() -> None:
+@pytest.mark.parametrize("zone", ["Europe/Berln", "europe/berlin", "Berlin", "Europe/Berlin "])
+def test_a_misspelt_zone_is_answered_with_the_right_one(zone: str) -> None:
     with pytest.raises(CronError, match=r"did you mean Europe/Berlin\?"):
-        Cron("0 0 * * *", "Europe/Berln")
+        Cron("0 0 * * *", zone)
 
 
 def test_the_host_zone_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
