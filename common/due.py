@@ -1,6 +1,7 @@
 """What callers may write for a due time, and the one form it has inside: whole milliseconds since the epoch."""
 
 import math
+import re
 from datetime import datetime
 from decimal import ROUND_CEILING, Context, Decimal
 
@@ -23,7 +24,9 @@ def due_ms(ts: object, now_ms: int) -> int:
             f"a due time of type {type(ts).__name__} is not understood: give epoch seconds, an aware datetime,"
             " an ISO 8601 string with an offset, or None for now"
         )
-    return _from_datetime(_parsed(ts)) if isinstance(ts, str | datetime) else _from_seconds(ts)
+    if isinstance(ts, str | datetime):
+        return _from_datetime(_parsed(ts), 1 if isinstance(ts, str) and _FINER.search(ts) else 0)
+    return _from_seconds(ts)
 
 
 def _from_seconds(seconds: float | Decimal) -> int:
@@ -31,18 +34,24 @@ def _from_seconds(seconds: float | Decimal) -> int:
         raise BadInput(f"a due time of {seconds} is not a time: give finite epoch seconds")
     if seconds < 0:
         raise BadInput(f"a due time of {_short(seconds)} lies before 1970: give epoch seconds, zero or more")
-    if seconds * 1000 > LAST_MS:
+    # Compared before it is multiplied, which for a number of any size may fail or take for ever.
+    due = LAST_MS + 1 if seconds > LAST_MS else _in_ms(seconds)
+    if due > LAST_MS:
         raise BadInput(
             f"a due time of {_short(seconds)} s lies after the year 9999: it looks like milliseconds,"
             " divide it by 1000"
         )
+    return due
+
+
+def _in_ms(seconds: float | Decimal) -> int:
     if isinstance(seconds, int):
         return int(seconds) * 1000
     # Through the shortest decimal text of the float: 1700000000.001 * 1000 is 1700000000001.0000001 in doubles, and
     # rounding that up would make an exact millisecond late by one. float's own text: that of a subclass, as NumPy's,
     # may say more.
     exact = Decimal(float.__repr__(seconds)) if isinstance(seconds, float) else seconds
-    return math.ceil(_UP.multiply(exact, 1000))
+    return math.ceil(_UP.multiply(exact, Decimal(1000)))
 
 
 def _is_finite(seconds: float | Decimal) -> bool:
@@ -50,8 +59,10 @@ def _is_finite(seconds: float | Decimal) -> bool:
 
 
 def _short(seconds: float | Decimal) -> str:
-    # An int of thousands of digits has no text at all in Python, and would fill a screen if it had.
-    return f"10^{int(abs(seconds)).bit_length() * 3 // 10}" if abs(seconds) > 10**30 else str(seconds)
+    # Thousands of digits would fill a screen, and for an int Python refuses to write them.
+    if not -(10**30) <= seconds <= 10**30:
+        return "-10^30 and less" if seconds < 0 else "10^30 and more"
+    return str(seconds)
 
 
 def _parsed(ts: str | datetime) -> datetime:
@@ -71,15 +82,17 @@ def _parsed(ts: str | datetime) -> datetime:
 
 
 _UP = Context(prec=40, rounding=ROUND_CEILING)
+_FINER = re.compile(r"[.,]\d{6}\d*[1-9]")
 _EPOCH = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
 
 
-def _from_datetime(moment: datetime) -> int:
+def _from_datetime(moment: datetime, more_micros: int) -> int:
+    # What is finer than a microsecond Python cuts off: it counts as one more, because due times are rounded up.
     delta = moment - _EPOCH
     micros = (delta.days * 86_400 + delta.seconds) * 1_000_000 + delta.microseconds
     if micros < 0:
         raise BadInput(f"the time {moment.isoformat()} lies before 1970: give a later one")
-    due = -(-micros // 1000)
+    due = -(-(micros + more_micros) // 1000)
     if due > LAST_MS:
         raise BadInput(f"the time {moment.isoformat()} lies after the year 9999 in UTC: give an earlier one")
     return due
