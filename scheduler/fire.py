@@ -24,7 +24,9 @@ class Fire:
 
     def prepare(self, head: Head) -> None:
         """Reads ahead the definitions of ticks that are near, so that at their instant only one call is left."""
-        self._known.get(member[1:].decode() for member, _ in head if member[:1] == KINDS and is_understood(member))
+        self._known.get(
+            member[1:].decode() for member, _ in head if member[:1] == KINDS and is_understood(member)
+        )
 
     def __call__(self, due: Sequence[tuple[bytes, int]], head: Head) -> Head:
         """Fires due ticks, given with their planned instants in ms. The newest head."""

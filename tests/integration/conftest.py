@@ -1,0 +1,45 @@
+"""What the contract tests work with: a store on each kind of server, under a clock that only the test moves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from oncue import App
+from oncue.common.store import Store
+from tests.support.product import FixedClock, Hands, Passes, app_on, opened
+from tests.support.servers import Server
+
+
+@pytest.fixture
+def clock() -> FixedClock:
+    return FixedClock()
+
+
+@pytest.fixture
+def store(server: Server, namespace: str, clock: FixedClock) -> Iterator[Store]:
+    """A store on each supported kind of server in turn."""
+    with opened(server, namespace, shards=server.shards, clock=clock) as store:
+        yield store
+
+
+@pytest.fixture
+def app(store: Store) -> App:
+    return app_on(store)
+
+
+@pytest.fixture
+def passes(store: Store) -> Passes:
+    """A scheduler of `store`, called by hand."""
+    return Passes(store)
+
+
+@pytest.fixture
+def hands(store: Store) -> Callable[..., Hands]:
+    """Make a worker of `store` for some queues, called by hand: `hands("a", "b")`."""
+
+    def make(*queues: str, lease_ms: int = 15_000) -> Hands:
+        return Hands(store, queues or ("default",), lease_ms)
+
+    return make
