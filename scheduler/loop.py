@@ -116,21 +116,22 @@ class Loop:
         backoff = Backoff()
         while not self._stopping.is_set():
             try:
-                self._sleep(self.pass_once())
+                until_ms = self.pass_once()
+                # Before the sleep: it may last a minute, and nobody would hear that the server is back.
                 self._health(True)
+                self._sleep(until_ms)
                 backoff = Backoff()
-            except (*FAULTS, WrongServer) as error:
-                self._begin_anew(error, backoff.pause_s())
-            except Exception as error:
-                # Nobody has thought of this one; a scheduler that goes on is worth more than one that is right to stop.
-                _log.exception("the scheduler met a fault of its own")
+            except Exception as error:  # noqa: BLE001 - a thread that goes on is worth more than one that is right to stop
                 self._begin_anew(error, backoff.pause_s())
         self._read.close()
 
     def _begin_anew(self, error: Exception, pause_s: float) -> None:
         self._health(False)
-        log = _log.warning if is_passing(error) else _log.error
-        log("%s; trying again in %.0f ms", self.shard.link.named(error), pause_s * 1000)
+        if isinstance(error, (*FAULTS, WrongServer)):
+            log = _log.warning if is_passing(error) else _log.error
+            log("%s; trying again in %.0f ms", self.shard.link.named(error), pause_s * 1000)
+        else:
+            _log.error("a fault of the scheduler's own; going on in %.0f ms", pause_s * 1000, exc_info=error)
         self._read.close()
         self.shard.link.reset()
         self.shard.server_clock.forget()
