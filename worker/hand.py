@@ -1,4 +1,9 @@
-"""The hand: what a worker process holds under leases, and how much more it may take."""
+"""The hand: what a worker process holds under leases, and how much more it may take.
+
+A reservation costs a round trip, so where handlers are short the hand takes tasks ahead of the free threads: as many as
+the threads have run in the last 10 ms. With slow handlers that is none. If the handlers turn slow while tasks lie ahead,
+these are handed back after 50 ms, for a worker that has time.
+"""
 
 import threading
 from collections.abc import Iterable
@@ -6,38 +11,82 @@ from collections.abc import Iterable
 from oncue.common.clock import monotonic_s
 from oncue.common.task import Task
 
+AHEAD_S = 0.01
+MOST_AHEAD = 1000
+STALLED_S = 0.05
+
 
 class Hand:
-    """Tasks in hand and free threads; shared by reservers, runners, finisher and renewer."""
+    """Tasks in hand and room for more; shared by reservers, runners, finisher and renewer."""
 
     def __init__(self, threads: int) -> None:
-        self._changed = threading.Condition()
-        self._free = threads
+        self._changed = threading.Condition(threading.Lock())
+        self._threads = threads
+        self._ahead = 0
+        self._claimed = 0
+        self._ran = 0
+        self._measured_at = monotonic_s()
         self._held: dict[str, tuple[Task, float]] = {}
         self._closed = False
 
     def claim(self, most: int) -> int:
-        """Waits for free threads and claims up to ``most`` of them for one reservation; 0 once the hand is closed."""
+        """Waits for room and claims up to ``most`` tasks of it for one reservation.
+
+        0: nothing more is to be reserved now. The hand is closed, or no handler has ended for a while with tasks lying
+        ahead of the threads: these should be handed back.
+        """
         with self._changed:
-            self._changed.wait_for(lambda: self._free > 0 or self._closed)
-            if self._closed:
-                return 0
-            claimed = min(self._free, most)
-            self._free -= claimed
-            return claimed
+            while not self._closed:
+                if self._has_room():
+                    self._measure()
+                    claimed = min(self._room(), most)
+                    self._claimed += claimed
+                    return claimed
+                is_ahead = self._claimed > self._threads
+                if not self._changed.wait(STALLED_S if is_ahead else None) and is_ahead:
+                    self._ahead = 0
+                    return 0
+            return 0
+
+    def _room(self) -> int:
+        return self._threads + self._ahead - self._claimed
+
+    def _has_room(self) -> bool:
+        # With tasks ahead it waits until half of them are used up: fewer, larger reservations.
+        return self._room() >= max(1, self._ahead // 2)
+
+    def _measure(self) -> None:
+        now = monotonic_s()
+        elapsed = now - self._measured_at
+        if elapsed >= AHEAD_S / 2:
+            self._ahead = min(MOST_AHEAD, int(self._ran / elapsed * AHEAD_S))
+            # While it is not worth more than the threads themselves, it is not worth anything.
+            if self._ahead < self._threads:
+                self._ahead = 0
+            self._ran, self._measured_at = 0, now
 
     def unclaim(self, number: int) -> None:
-        """Gives back what a reservation did not fill, or a thread that has run its handler."""
+        """Gives back room that a reservation did not fill, or that handed-back tasks leave."""
         if number:
             with self._changed:
-                self._free += number
+                self._claimed -= number
+                self._changed.notify_all()
+
+    def ran(self) -> None:
+        """Notes that a handler has ended."""
+        with self._changed:
+            self._claimed -= 1
+            self._ran += 1
+            if self._has_room():
                 self._changed.notify_all()
 
     def hold(self, tasks: Iterable[Task], since: float) -> None:
         """Notes reserved tasks; ``since`` is the monotonic second before the call, so no lease is thought too long."""
         with self._changed:
+            was_empty = not self._held
             self._held.update((task.id, (task, since)) for task in tasks)
-            self._changed.notify_all()
+            if was_empty:
+                self._changed.notify_all()
 
     def drop(self, tasks: Iterable[Task]) -> None:
         """Notes that tasks are no longer held: their outcome is written, or their lease is lost."""
@@ -46,7 +95,8 @@ class Hand:
                 held = self._held.get(task.id)
                 if held is not None and held[0] is task:
                     del self._held[task.id]
-            self._changed.notify_all()
+            if not self._held:
+                self._changed.notify_all()
 
     def held(self) -> list[Task]:
         """All tasks in hand."""

@@ -48,15 +48,20 @@ class Reserver:
         lease_ms: int,
         hand: Hand,
         start: Callable[[Sequence[Task]], None],
+        hand_back: Callable[[], None],
         settle: Callable[[Outcome], None],
         health: Callable[[bool], None] = lambda well: None,
     ) -> None:
-        """``weights``: the queues of this shard; ``start`` gets reserved tasks, ``settle`` the outcome of unreadable ones."""
+        """``weights``: the queues of this shard; ``start`` gets reserved tasks, ``settle`` the outcome of unreadable ones.
+
+        ``hand_back`` releases tasks that were taken ahead of the threads and are not begun.
+        """
         self.shard = shard
         self._weights = dict(weights)
         self._lease_ms = lease_ms
         self._hand = hand
         self._start = start
+        self._hand_back = hand_back
         self._settle = settle
         self._health = health
         self._knowledge = Knowledge({queue: {DEFAULT_PRIORITY} for queue in weights}, [])
@@ -131,7 +136,9 @@ class Reserver:
             claimed = self._hand.claim(MOST_TASKS)
             taken = 0
             try:
-                if claimed:
+                if not claimed:
+                    self._hand_back()
+                else:
                     self.shard.link.check(self.shard.keys.timetable)
                     looked_at = monotonic_s()
                     tasks = self.reserve_once(claimed)
@@ -143,11 +150,7 @@ class Reserver:
                         self._hand.unclaim(claimed)
                         claimed = 0
                         self._wait(looked_at)
-            except (*FAULTS, WrongServer) as error:
-                self._begin_anew(error, backoff.pause_s())
-            except Exception as error:
-                # Nobody has thought of this one; what was reserved comes back when its lease ends.
-                _log.exception("the worker met a fault of its own")
+            except Exception as error:  # noqa: BLE001 - a thread that goes on is worth more than one that is right to stop
                 self._begin_anew(error, backoff.pause_s())
             finally:
                 self._hand.unclaim(claimed - taken)
@@ -168,8 +171,11 @@ class Reserver:
 
     def _begin_anew(self, error: Exception, pause_s: float) -> None:
         self._health(False)
-        log = _log.warning if is_passing(error) else _log.error
-        log("%s; trying again in %.0f ms", self.shard.link.named(error), pause_s * 1000)
+        if isinstance(error, (*FAULTS, WrongServer)):
+            log = _log.warning if is_passing(error) else _log.error
+            log("%s; trying again in %.0f ms", self.shard.link.named(error), pause_s * 1000)
+        else:
+            _log.error("a fault of the worker's own; going on in %.0f ms", pause_s * 1000, exc_info=error)
         self._read.close()
         self.shard.link.reset()
         self.shard.server_clock.forget()

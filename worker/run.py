@@ -48,21 +48,27 @@ class Runner:
         for task in tasks:
             self._tasks.put(task)
 
-    def release_unstarted(self) -> None:
-        """Gives back what no thread has begun, and lets the threads end after their current handler."""
+    def hand_back(self) -> None:
+        """Releases what no thread has begun."""
         try:
             while True:
                 task = self._tasks.get_nowait()
                 if task is not None:
                     self._settle(Release(task))
+                    self._hand.unclaim(1)
         except queue.Empty:
-            for _ in self._threads:
-                self._tasks.put(None)
+            return
+
+    def end(self) -> None:
+        """Releases what no thread has begun, and lets the threads end after their current handler."""
+        self.hand_back()
+        for _ in self._threads:
+            self._tasks.put(None)
 
     def _run(self) -> None:
         while (task := self._tasks.get()) is not None:
             self._settle(self.execute(task))
-            self._hand.unclaim(1)
+            self._hand.ran()
 
     def execute(self, task: Task) -> Outcome:
         """Runs a task's handler and says what became of it; never raises."""

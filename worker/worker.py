@@ -46,6 +46,7 @@ class Worker:
                 lease_ms,
                 self._hand,
                 self._runner.start,
+                self._runner.hand_back,
                 self._finisher.settle,
                 health,
             )
@@ -78,7 +79,7 @@ class Worker:
             reserver.stop()
         for thread in self._threads:
             thread.join()
-        self._runner.release_unstarted()
+        self._runner.end()
         finished = self._hand.wait_until_empty(timeout_s)
         left = [] if finished else self._hand.held()
         for task in left:
