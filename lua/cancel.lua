@@ -56,9 +56,9 @@ local function cancel(id, page, bucket)
     if place == "lone" then
         redis.call("ZREM", keys.timetable, lone_member(queue, band, id, seq))
     elseif place == "page" then
-        sweep_list(keys, KEYS[tonumber(page)], name)
+        sweep_list(keys, KEYS[tonumber(page)], name, queue)
     elseif place == "bucket" then
-        sweep_list(keys, KEYS[tonumber(bucket)], name)
+        sweep_list(keys, KEYS[tonumber(bucket)], name, queue)
     end
     return "cancelled"
 end
