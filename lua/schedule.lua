@@ -4,7 +4,8 @@
 -- KEYS  1 records, 2 runs, 3 timetable, 4 counts, 5 bands, 6 seq, 7 armed, 8 notify;
 --       9.. slots: a page's list; or bucket, ready and wake lists; or ready and wake lists
 -- ARGV  1 now in ms; then for each task: id, record with placement 0, index in KEYS of its slot
--- Output  for each task: 1 written, 0 there already, -1 the id belongs to a dead task
+-- Output  for each task: 1 written, 0 there already (a repeated call, or the id is taken), -1 the id belongs to a task
+--         of another call that is dead
 -- Cost  O(tasks given)
 --
 -- Dies before: nothing is written. Dies after: the tasks are placed, the producer's repeated call changes nothing.
@@ -43,7 +44,8 @@ for i = 2, #ARGV, 3 do
     local run = redis.call("HGET", keys.runs, id)
     local answer = 0
     if redis.call("HEXISTS", keys.records, id) == 1 then
-        if run and run_parts(run).state == "x" then
+        run = run and run_parts(run)
+        if run and run.state == "x" and nonce ~= "" and nonce ~= run.nonce then
             answer = -1
         end
     elseif not is_repeated(run, nonce) then
