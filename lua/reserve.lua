@@ -48,7 +48,7 @@ local function need(name)
 end
 
 -- Fair queueing by virtual time: each task served adds 1/weight; a queue that was empty starts at the common clock, so
--- it neither pays for the past nor takes everything.
+-- it neither pays for the past nor takes everything. Where one queue alone has tasks, the clock goes on with it.
 local clock = #queues > 1 and tonumber(redis.call("HGET", keys.served, "") or 0)
 
 local function served(queue)
@@ -180,8 +180,9 @@ while band and left > 0 and bytes_left >= 0 and seen < MOST_ENTRIES do
         take_all(queue, band, entries, source, of, reference)
     end
     if clock and queue.number > before then
-        clock = served(queue)
-        queue.served = clock + (queue.number - before) / queue.weight
+        local start = served(queue)
+        queue.served = start + (queue.number - before) / queue.weight
+        clock = rivalled and start or queue.served
         queue.moved = true
     end
     if redis.call("EXISTS", list) == 0 then
