@@ -7,12 +7,14 @@
 --
 -- Dies before: the lease ends, the task runs again. Dies after: the repeated call finds its own token and answers 1.
 
+-- include: expect
 -- include: run
 -- include: members
 -- include: held
 
 local keys = {runs = KEYS[1], timetable = KEYS[2], counts = KEYS[3], dead = KEYS[4], errors = KEYS[5]}
 local now = tonumber(ARGV[1])
+expect(now and #KEYS == 5 and #ARGV % 5 == 1)
 
 local function bury(id, token, queue, band, failure)
     local run, left = held_run(keys, id, token)

@@ -9,6 +9,7 @@
 --
 -- Dies before: nothing is cancelled. Dies after: the repeated call says "cancelled" again.
 
+-- include: expect
 -- include: record
 -- include: entry
 -- include: run
@@ -21,6 +22,7 @@
 local keys = {records = KEYS[1], runs = KEYS[2], timetable = KEYS[3], counts = KEYS[4], stale = KEYS[5],
     finished = KEYS[6], armed = KEYS[7], notify = KEYS[8]}
 local now, keep = tonumber(ARGV[1]), tonumber(ARGV[1]) + tonumber(ARGV[2])
+expect(#KEYS >= 8 and #ARGV % 3 == 2)
 local ANSWERS = {l = "leased", x = "dead", d = "done", c = "cancelled"}
 
 -- Compared by the end of the key's name: the store's keys all end in it.

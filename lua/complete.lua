@@ -7,6 +7,7 @@
 --
 -- Dies before: the lease ends, the task runs again. Dies after: the repeated call finds its own token and answers 1.
 
+-- include: expect
 -- include: run
 -- include: members
 -- include: arm
@@ -16,6 +17,7 @@
 local keys = {runs = KEYS[1], timetable = KEYS[2], counts = KEYS[3], records = KEYS[4], finished = KEYS[5],
     errors = KEYS[6], armed = KEYS[7], notify = KEYS[8]}
 local keep = tonumber(ARGV[1]) + tonumber(ARGV[2])
+expect(#KEYS == 8 and #ARGV % 4 == 2)
 
 local function complete(id, token, queue, band)
     local run, left = held_run(keys, id, token)

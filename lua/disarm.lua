@@ -7,6 +7,9 @@
 --
 -- Dies before: the next scheduler finds the same. Dies after: the schedule stays listed, as invalid.
 
+-- include: expect
+
+expect(#KEYS == 2 and #ARGV == 2)
 local stored = redis.call("HGET", KEYS[2], ARGV[1])
 if stored and stored:sub(1, #ARGV[2]) ~= ARGV[2] then
     return 0

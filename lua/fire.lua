@@ -10,6 +10,7 @@
 -- The planned instant is compared and replaced here, so one of several schedulers fires, and a repeated call does not.
 -- Dies before: the tick is still due for the next scheduler. Dies after: task and next tick are both there.
 
+-- include: expect
 -- include: record
 -- include: entry
 -- include: members
@@ -22,6 +23,7 @@ local keys = {timetable = KEYS[1], schedules = KEYS[2], records = KEYS[3], runs 
     bands = KEYS[6], seq = KEYS[7], armed = KEYS[8], notify = KEYS[9]}
 local now, name, planned, next_tick = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[5])
 local member = "t" .. name
+expect(now and planned and #KEYS == 11 and #ARGV == 7 and (next_tick or ARGV[5] == ""))
 
 local function create(id, record)
     if redis.call("HEXISTS", keys.runs, id) == 1 or redis.call("HEXISTS", keys.records, id) == 1 then

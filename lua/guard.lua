@@ -8,12 +8,14 @@
 -- A token that still lies in its list needs no guard: nobody is waiting, and whoever comes to wait reserves first. Dies
 -- before: the guard is still due for the next scheduler. Dies after: token and guard are in place.
 
+-- include: expect
 -- include: arm
 -- include: ready
 -- include: head
 
 local keys = {timetable = KEYS[1], counts = KEYS[2], armed = KEYS[3], notify = KEYS[4]}
 local now = tonumber(ARGV[1])
+expect(now and #KEYS == 3 + #ARGV)
 
 for i = 2, #ARGV do
     local queue, wake = ARGV[i], KEYS[3 + i]

@@ -9,6 +9,7 @@
 --
 -- Dies before or after: nothing has changed.
 
+-- include: expect
 -- include: record
 -- include: run
 -- include: members
@@ -16,6 +17,7 @@
 
 local keys = {records = KEYS[1], runs = KEYS[2], timetable = KEYS[3], errors = KEYS[4]}
 local now, whole = tonumber(ARGV[1]), ARGV[2] == "1"
+expect(now and #KEYS == 4 and #ARGV >= 2)
 local NAMES = {l = "leased", x = "dead", d = "done", c = "cancelled"}
 
 local function describe(id)

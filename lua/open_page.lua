@@ -9,6 +9,7 @@
 -- Several schedulers may open one page: each entry is taken by one call. A caller that lacks a bucket's keys opens up
 -- to there and learns what is needed. Dies between calls: the page keeps its member, the next scheduler goes on.
 
+-- include: expect
 -- include: record
 -- include: entry
 -- include: run
@@ -23,6 +24,7 @@ local keys = {records = KEYS[1], runs = KEYS[2], timetable = KEYS[3], counts = K
     stale = KEYS[6], armed = KEYS[7], notify = KEYS[8]}
 local now, member, most = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 local slots, needs, placed = {}, {}, {}
+expect(now and most and most > 0 and #ARGV >= 3 and #KEYS == 9 + 3 * (#ARGV - 3))
 for i = 4, #ARGV do
     local at = 10 + (i - 4) * 3
     slots[ARGV[i]] = {bucket = KEYS[at], ready = KEYS[at + 1], wake = KEYS[at + 2]}

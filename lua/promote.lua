@@ -10,6 +10,7 @@
 -- the same due time; the first moves, the others find nothing. Dies before: the others move it. Dies after: it is
 -- ready.
 
+-- include: expect
 -- include: entry
 -- include: arm
 -- include: ready
@@ -21,6 +22,7 @@ local keys = {timetable = KEYS[1], counts = KEYS[2], bands = KEYS[3], stale = KE
     notify = KEYS[6]}
 local now, pairs_given = tonumber(ARGV[1]), tonumber(ARGV[2])
 local slots, buckets = {}, {}
+expect(now and pairs_given and #ARGV >= 2 + 2 * pairs_given and #KEYS == 4 + #ARGV)
 for i = 0, pairs_given - 1 do
     local queue, band = ARGV[3 + 2 * i], ARGV[4 + 2 * i]
     slots[band .. queue] = {ready = KEYS[7 + 2 * i], wake = KEYS[8 + 2 * i], queue = queue, band = tonumber(band),

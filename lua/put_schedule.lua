@@ -7,9 +7,11 @@
 --
 -- Dies before: nothing has changed. Dies after: definition and tick are both there.
 
+-- include: expect
 -- include: arm
 
 local keys = {timetable = KEYS[1], schedules = KEYS[2], armed = KEYS[3], notify = KEYS[4]}
+expect(#KEYS == 4 and #ARGV == 4 and (ARGV[4] == "" or tonumber(ARGV[4])))
 local stored = redis.call("HGET", keys.schedules, ARGV[1])
 if stored and stored:sub(1, #ARGV[2]) == ARGV[2] then
     return 0

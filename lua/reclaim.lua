@@ -10,6 +10,7 @@
 -- Dies before: the next scheduler reclaims. Dies after: the tasks are ready. A worker that is late with its answer has
 -- lost the lease as soon as the task is ready again: the state, and later the token, no longer fit.
 
+-- include: expect
 -- include: record
 -- include: entry
 -- include: run
@@ -22,6 +23,7 @@
 local keys = {runs = KEYS[1], timetable = KEYS[2], counts = KEYS[3], records = KEYS[4], bands = KEYS[5],
     dead = KEYS[6], errors = KEYS[7], armed = KEYS[8], notify = KEYS[9]}
 local now, allowed = tonumber(ARGV[1]), tonumber(ARGV[2])
+expect(now and allowed and #ARGV >= 3 and #KEYS == 9 + 2 * (#ARGV - 3))
 
 local function bury(id, queue, band, run)
     run.state = "x"

@@ -8,6 +8,7 @@
 --
 -- Dies before: the lease ends, the task is ready again then. Dies after: the repeated call answers 1.
 
+-- include: expect
 -- include: record
 -- include: entry
 -- include: run
@@ -19,6 +20,7 @@
 local keys = {runs = KEYS[1], timetable = KEYS[2], counts = KEYS[3], records = KEYS[4], bands = KEYS[5],
     armed = KEYS[6], notify = KEYS[7]}
 local now = tonumber(ARGV[1])
+expect(now and #ARGV % 4 == 1 and #KEYS == 7 + (#ARGV - 1) / 2)
 
 local function release(id, token, queue, band, ready, wake)
     local run, left = held_run(keys, id, token)

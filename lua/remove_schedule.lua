@@ -7,6 +7,9 @@
 --
 -- Dies before: it is still there. Dies after: it is gone; the repeated call answers 0.
 
+-- include: expect
+
+expect(#KEYS == 2 and #ARGV == 2)
 local stored = redis.call("HGET", KEYS[2], ARGV[1])
 if not stored or stored:sub(1, #ARGV[2]) ~= ARGV[2] then
     return 0

@@ -8,12 +8,14 @@
 -- Dies before or after: the lease ends at the old or the new instant. Later than armed schedulers expect is no harm:
 -- they look, find nothing due and sleep on.
 
+-- include: expect
 -- include: run
 -- include: members
 -- include: held
 
 local keys = {runs = KEYS[1], timetable = KEYS[2]}
 local ends = tonumber(ARGV[1]) + tonumber(ARGV[2])
+expect(#KEYS == 2 and #ARGV % 4 == 2)
 
 local answers = {}
 for i = 3, #ARGV, 4 do

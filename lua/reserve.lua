@@ -3,8 +3,9 @@
 --
 -- KEYS  1 records, 2 runs, 3 timetable, 4 counts, 5 bands, 6 served, 7 seq, 8 armed, 9 notify; then for each queue its
 --       wake list and the ready lists of the bands declared; then segments
--- ARGV  1 now in ms, 2 lease in ms, 3 how many tasks at most, 4 how many bytes of records at most (one more is given),
---       5 how many queues; then for each queue: name, weight, its declared bands as digits; then references of segments
+-- ARGV  1 now in ms, 2 lease in ms, 3 how many tasks at most (1,000 count as the most), 4 how many bytes of records at
+--       most (one more is given), 5 how many queues; then for each queue: name, weight, its declared bands as digits;
+--       then references of segments
 -- Output  {first token (then one more for each task), tasks, needs, references}: tasks is flat: id, record, attempts so
 --         far, failed, lost, due in ms; needs: "<band><queue>" of a ready list or "=..." of a segment that the call
 --         lacked; references: segments that the next call will need
@@ -12,6 +13,7 @@
 --
 -- Dies before: tasks and token stay. Dies after, or the reply is lost: the tasks come back when the lease ends.
 
+-- include: expect
 -- include: record
 -- include: entry
 -- include: run
@@ -25,6 +27,11 @@ local keys = {records = KEYS[1], runs = KEYS[2], timetable = KEYS[3], counts = K
 local now, lease, left, bytes_left = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local queues, segments, needs, needed, references = {}, {}, {}, {}, {}
 
+-- More than LARGEST would not fit into the calls that write them down, once they have been taken out.
+local LARGEST = 1000
+expect(now and lease and left and bytes_left and tonumber(ARGV[5]))
+left = math.min(left, LARGEST)
+
 local at, key = 6, 10
 for _ = 1, tonumber(ARGV[5]) do
     local queue = {name = ARGV[at], weight = tonumber(ARGV[at + 1]), wake = KEYS[key], ready = {}, number = 0}
@@ -32,10 +39,12 @@ for _ = 1, tonumber(ARGV[5]) do
         key = key + 1
         queue.ready[tonumber(digit)] = KEYS[key]
     end
+    expect(queue.wake and queue.weight and queue.weight > 0)
     queue.mask = tonumber(redis.call("HGET", keys.bands, queue.name) or 0)
     queues[#queues + 1] = queue
     key, at = key + 1, at + 3
 end
+expect(#KEYS == key - 1 + #ARGV - (at - 1))
 for i = at, #ARGV do
     segments[ARGV[i]] = KEYS[key + i - at]
 end

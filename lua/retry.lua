@@ -9,6 +9,7 @@
 --
 -- Dies before: the lease ends, the task runs again. Dies after: the repeated call finds its own token and answers 1.
 
+-- include: expect
 -- include: record
 -- include: entry
 -- include: run
@@ -21,6 +22,11 @@
 local keys = {runs = KEYS[1], timetable = KEYS[2], counts = KEYS[3], records = KEYS[4], bands = KEYS[5],
     errors = KEYS[6], armed = KEYS[7], notify = KEYS[8]}
 local now = tonumber(ARGV[1])
+expect(now and #KEYS >= 8 and #ARGV % 7 == 1)
+for i = 2, #ARGV, 7 do
+    local due, index = tonumber(ARGV[i + 4]), tonumber(ARGV[i + 6])
+    expect(due and index and index > 8 and KEYS[due > now and page_opens(due) > now and index or index + 1])
+end
 
 local function retry(id, token, queue, band, due, failure, index)
     local run, left = held_run(keys, id, token)

@@ -10,6 +10,7 @@
 --
 -- Dies before: nothing is written. Dies after: the tasks are placed, the producer's repeated call changes nothing.
 
+-- include: expect
 -- include: record
 -- include: entry
 -- include: run
@@ -21,13 +22,17 @@
 local keys = {records = KEYS[1], runs = KEYS[2], timetable = KEYS[3], counts = KEYS[4], bands = KEYS[5],
     seq = KEYS[6], armed = KEYS[7], notify = KEYS[8]}
 local now = tonumber(ARGV[1])
+expect(now and #KEYS >= 8 and #ARGV % 3 == 1)
 
 local function slot_at(due, index)
     if due > now and page_opens(due) > now then
+        expect(KEYS[index])
         return {page = KEYS[index]}
     elseif due > now then
+        expect(KEYS[index + 2])
         return {bucket = KEYS[index], ready = KEYS[index + 1], wake = KEYS[index + 2]}
     end
+    expect(KEYS[index + 1])
     return {ready = KEYS[index], wake = KEYS[index + 1]}
 end
 
@@ -41,6 +46,8 @@ local added, counted, answers = {}, {}, {}
 for i = 2, #ARGV, 3 do
     local id, record, index = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2])
     local due, band, queue, _, nonce = header(record)
+    -- An id that starts like a reference would block its ready list.
+    expect(due and band <= 9 and id:byte() ~= 61 and index and index > 8)
     local run = redis.call("HGET", keys.runs, id)
     local answer = 0
     if redis.call("HEXISTS", keys.records, id) == 1 then

@@ -7,6 +7,7 @@
 --
 -- Dies before: the next scheduler sweeps. Dies after: they are forgotten.
 
+-- include: expect
 -- include: run
 -- include: arm
 -- include: head
@@ -14,6 +15,7 @@
 local STEP_MS = 5000
 local keys = {runs = KEYS[1], timetable = KEYS[2], finished = KEYS[3], armed = KEYS[4], notify = KEYS[5]}
 local now, most = tonumber(ARGV[1]), tonumber(ARGV[2])
+expect(now and most and most > 0 and #KEYS == 5)
 
 local forgotten = 0
 for _, memory in ipairs(redis.call("LRANGE", keys.finished, 0, most - 1)) do
