@@ -1,0 +1,132 @@
+"""An audit of one shard: every task is in exactly one place, every count tells what is there, nothing points nowhere."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+
+from tests.lua.support import Lua
+
+CONSTANT = {b"seq", b"served", b"counts", b"bands", b"armed", b"notify"}
+"""Keys whose size depends on the queues and settings alone, not on the tasks there ever were."""
+
+_STATES = ("delayed", "ready", "leased", "dead")
+
+
+@dataclass
+class _Found:
+    lua: Lua
+    records: dict[bytes, bytes] = field(default_factory=dict)
+    runs: dict[bytes, bytes] = field(default_factory=dict)
+    places: dict[bytes, list[str]] = field(default_factory=lambda: defaultdict(list))
+    stale: Counter[bytes] = field(default_factory=Counter)
+
+    def is_live(self, entry: bytes) -> bool:
+        record, run = self.records.get(entry[:-4]), self.runs.get(entry[:-4])
+        return record is not None and record[1:5] == entry[-4:] and (run is None or run[:1] == b"w")
+
+    def count(self, entries: list[bytes], state: str, name: bytes) -> None:
+        for entry in entries:
+            if self.is_live(entry):
+                self.places[entry[:-4]].append(state)
+            else:
+                self.stale[name] += 1
+
+
+def audit(lua: Lua) -> dict[str, dict[str, int]]:
+    """Fails if anything does not add up; returns the number of tasks by queue and state, counted from the lists."""
+    client, keys = lua.client, lua.keys
+    found = _Found(lua, client.hgetall(keys.records), client.hgetall(keys.runs))
+    timetable, names = lua.timetable(), lua.names()
+    _audit_pages(found, timetable, names)
+    _audit_ready(found, timetable, names)
+    _audit_timetable(found, timetable)
+    dead = set(client.zrange(keys.dead, 0, -1))
+    for task_id in dead:
+        assert found.runs[task_id][:1] == b"x"
+        found.places[task_id].append("dead")
+
+    places = {task_id: found.places.get(task_id, []) for task_id in found.records}
+    assert {task_id: where for task_id, where in places.items() if len(where) != 1} == {}
+    assert set(found.places) <= set(found.records)
+    _audit_marks(found)
+    return _audit_counts(found, places)
+
+
+def _audit_pages(found: _Found, timetable: dict[bytes, int], names: set[bytes]) -> None:
+    client, keys = found.lua.client, found.lua.keys
+    pages = {b"p" + name[5:] for name in names if name.startswith(b"page:")}
+    assert pages == {member for member in timetable if member[:1] == b"p"}
+    for member in pages:
+        found.count(client.lrange(keys.page(int(member[1:])), 0, -1), "delayed", member)
+    buckets = {b"=" + name[7:] for name in names if name.startswith(b"bucket:")}
+    open_buckets = {member for member in timetable if member[:1] == b"="}
+    assert open_buckets <= buckets
+    for member in open_buckets:
+        found.count(client.lrange(keys.segment(member), 0, -1), "delayed", member)
+    kept = {name: int(number) for name, number in client.hgetall(keys.stale).items()}
+    assert kept == dict(found.stale)
+
+
+def _audit_ready(found: _Found, timetable: dict[bytes, int], names: set[bytes]) -> None:
+    client, keys = found.lua.client, found.lua.keys
+    bands = {queue.decode(): int(mask) for queue, mask in client.hgetall(keys.bands).items()}
+    references: Counter[bytes] = Counter()
+    for name in names:
+        if name.startswith(b"ready:"):
+            queue, _, band = name[6:].decode().rpartition(":")
+            assert bands[queue] >> int(band) & 1, f"{name!r} is marked nowhere"
+            entries = client.lrange(keys.ready(queue, int(band)), 0, -1)
+            references.update(entry for entry in entries if entry[:1] == b"=")
+            found.count([entry for entry in entries if entry[:1] != b"="], "ready", b"")
+    segments = {b"=" + name[7:] for name in names if name.startswith(b"bucket:")} - set(timetable)
+    assert dict(references) == dict.fromkeys(segments, 1)
+    for reference in segments:
+        found.count(client.lrange(keys.segment(reference), 0, -1), "ready", b"")
+
+
+def _audit_timetable(found: _Found, timetable: dict[bytes, int]) -> None:
+    for member, instant in timetable.items():
+        if member[:1] == b"+":
+            task_id = member.partition(b":")[2] if b":" not in member[1:5] else member[5:].partition(b":")[2]
+            assert found.is_live(task_id + member[1:5])
+            found.places[task_id].append("delayed")
+            run = found.runs.get(task_id)
+            due = run[13:19] if run else found.records[task_id][5:11]
+            assert int.from_bytes(due, "big") == instant
+        elif member[:1] == b"l":
+            task_id = member.partition(b":")[2]
+            assert found.runs[task_id][:1] == b"l"
+            found.places[task_id].append("leased")
+
+
+def _audit_marks(found: _Found) -> None:
+    """Runs without a record are marks of finished tasks, each to be forgotten; errors belong to tasks."""
+    client, keys = found.lua.client, found.lua.keys
+    marks = {task_id: run for task_id, run in found.runs.items() if task_id not in found.records}
+    assert {run[:1] for run in marks.values()} <= {b"d", b"c"}
+    remembered = set(client.lrange(keys.finished, 0, -1))
+    assert {run[13:19] + task_id for task_id, run in marks.items()} <= remembered
+    assert bool(remembered) == (b"f" in found.lua.timetable())
+    assert set(client.hkeys(keys.errors)) <= set(found.records)
+
+
+def _audit_counts(found: _Found, places: dict[bytes, list[str]]) -> dict[str, dict[str, int]]:
+    actual: dict[str, dict[str, int]] = {}
+    for task_id, (state,) in places.items():
+        record = found.records[task_id]
+        queue = record[13 : 13 + record[12]].decode()
+        by_state = actual.setdefault(queue, {})
+        by_state[state] = by_state.get(state, 0) + 1
+    kept: dict[str, dict[str, int]] = {}
+    for name, number in found.lua.client.hgetall(found.lua.keys.counts).items():
+        queue, _, state = name.decode().rpartition(":")
+        if state in _STATES and int(number):
+            kept.setdefault(queue, {})[state] = int(number)
+    assert kept == actual
+    return actual
+
+
+def leftovers(lua: Lua) -> set[bytes]:
+    """Keys that stay when all work is finished and forgotten, and must not."""
+    return lua.names() - CONSTANT

@@ -1,0 +1,399 @@
+"""Calls of the Lua scripts, built by their contracts: `lua.schedule(NOW, task).run()`.
+
+Nothing here reads a clock: each call is given its `now`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from oncue.common.keys import PAGE_MS, Keys, opens_at, page_of
+from oncue.common.record import pack
+from oncue.common.scripts import Client, script
+from oncue.common.shard import KeyTable, slot
+
+NOW = 28_333_334 * PAGE_MS
+"""The instant, in ms, that the tests start from: the first of a page."""
+
+LEASE = 15_000
+KEEP = 60_000
+MANY = 65
+"""The smallest number of tasks that a bucket hands over by name."""
+
+Arg = bytes | str | int
+Head = list[tuple[bytes, int]]
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call, ready to be made, as often as a test wants."""
+
+    client: Client
+    name: str
+    keys: tuple[bytes, ...]
+    args: tuple[Arg, ...]
+
+    def run(self) -> Any:
+        return script(self.name)(self.client, self.keys, self.args)
+
+    def given(self, *, keys: Sequence[bytes] | None = None, args: Sequence[Arg] | None = None) -> Call:
+        """The same call with other keys or arguments."""
+        return replace(
+            self,
+            keys=self.keys if keys is None else tuple(keys),
+            args=self.args if args is None else tuple(args),
+        )
+
+
+class Task(NamedTuple):
+    """A task to be scheduled."""
+
+    id: str
+    due: int = NOW
+    queue: str = "q"
+    band: int = 5
+    data: bytes = b"1"
+    nonce: bytes = b""
+
+    @property
+    def record(self) -> bytes:
+        return pack(self.due, self.band, self.queue, (self.data, True), self.nonce)
+
+    @property
+    def bucket(self) -> bytes:
+        return bucket(self.due, self.band, self.queue)
+
+
+class Held(NamedTuple):
+    """A task in a worker's hands, as `reserve` gave it."""
+
+    id: str
+    token: int
+    queue: str = "q"
+    band: int = 5
+    attempts: int = 0
+    failed: int = 0
+    lost: int = 0
+    due: int = NOW
+
+    @property
+    def args(self) -> tuple[Arg, ...]:
+        return self.id, self.token, self.queue, self.band
+
+    @property
+    def lease(self) -> bytes:
+        """Its member of the timetable."""
+        return f"l{self.band}{self.queue}:{self.id}".encode()
+
+
+class Asked(NamedTuple):
+    """A queue that `reserve` is asked for, with the bands whose lists are declared."""
+
+    name: str = "q"
+    weight: float = 1
+    bands: str = "0123456789"
+
+
+class Reserved(NamedTuple):
+    """What `reserve` answers."""
+
+    tasks: list[Held]
+    needs: list[bytes]
+    references: list[bytes]
+
+    @property
+    def ids(self) -> list[str]:
+        return [task.id for task in self.tasks]
+
+
+def tasks(number: int, due: int = NOW, queue: str = "q", band: int = 5, prefix: str = "t") -> list[Task]:
+    """So many tasks of one instant."""
+    return [Task(f"{prefix}{n}", due, queue, band) for n in range(number)]
+
+
+def bucket(due: int, band: int = 5, queue: str = "q") -> bytes:
+    """The name of a bucket: its member of the timetable, and the reference to it once it is a segment."""
+    return f"={due}:{band}:{queue}".encode()
+
+
+def head(flat: Sequence[bytes]) -> Head:
+    return [(flat[i], int(flat[i + 1])) for i in range(0, len(flat), 2)]
+
+
+class Lua:
+    """The scripts on one shard. The methods named like files in lua/ build one call each; the others make them."""
+
+    def __init__(self, client: Any, namespace: str) -> None:
+        self.client = client
+        self.keys = Keys(namespace, 0)
+
+    def call(self, name: str, keys: Iterable[bytes], args: Iterable[Arg]) -> Call:
+        return Call(self.client, name, tuple(keys), tuple(args))
+
+    # ---- one call each
+
+    def schedule(self, now: int, *new: Task) -> Call:
+        k = self.keys
+        table = KeyTable(k.records, k.runs, k.timetable, k.counts, k.bands, k.seq, k.armed, k.notify)
+        args: list[Arg] = [now]
+        for task in new:
+            args += (task.id, task.record, table.add(*slot(k, now, task.due, task.band, task.queue)))
+        return self.call("schedule", table.keys, args)
+
+    def open_page(self, now: int, page: int, *buckets: bytes, most: int = 200) -> Call:
+        k = self.keys
+        fixed = [k.records, k.runs, k.timetable, k.counts, k.bands, k.stale, k.armed, k.notify, k.page(page)]
+        for name in buckets:
+            fixed += (k.segment(name), *self.lists(name))
+        return self.call("open_page", fixed, [now, f"p{page}", most, *buckets])
+
+    def promote(self, now: int, slots: Sequence[tuple[str, int]] = (("q", 5),), *buckets: bytes) -> Call:
+        k = self.keys
+        keys = [k.timetable, k.counts, k.bands, k.stale, k.armed, k.notify]
+        args: list[Arg] = [now, len(slots)]
+        for queue, band in slots:
+            keys += (k.ready(queue, band), k.wake(queue))
+            args += (queue, band)
+        return self.call("promote", [*keys, *map(k.segment, buckets)], [*args, *buckets])
+
+    def reserve(
+        self,
+        now: int,
+        *asked: Asked,
+        most: int = 10,
+        most_bytes: int = 1 << 20,
+        lease: int = LEASE,
+        segments: Sequence[bytes] = (),
+    ) -> Call:
+        k = self.keys
+        asked = asked or (Asked(),)
+        keys = [
+            k.records,
+            k.runs,
+            k.timetable,
+            k.counts,
+            k.bands,
+            k.served,
+            k.seq,
+            k.armed,
+            k.notify,
+        ]
+        args: list[Arg] = [now, lease, most, most_bytes, len(asked)]
+        for name, weight, bands in asked:
+            keys += (k.wake(name), *(k.ready(name, int(band)) for band in bands))
+            args += (name, str(weight), bands)
+        return self.call("reserve", [*keys, *map(k.segment, segments)], [*args, *segments])
+
+    def complete(self, now: int, *held: Held, keep: int = KEEP) -> Call:
+        k = self.keys
+        keys = [k.runs, k.timetable, k.counts, k.records, k.finished, k.errors, k.armed, k.notify]
+        return self.call("complete", keys, [now, keep, *(arg for task in held for arg in task.args)])
+
+    def retry(self, now: int, due: int, *held: Held, error: str = '{"type":"Boom"}') -> Call:
+        k = self.keys
+        table = KeyTable(k.runs, k.timetable, k.counts, k.records, k.bands, k.errors, k.armed, k.notify)
+        args: list[Arg] = [now]
+        for task in held:
+            at = table.add(*slot(k, now, due, task.band, task.queue, alone=True))
+            args += (*task.args, due, error, at)
+        return self.call("retry", table.keys, args)
+
+    def bury(self, now: int, *held: Held, error: str = '{"type":"Boom"}') -> Call:
+        k = self.keys
+        args = [arg for task in held for arg in (*task.args, error)]
+        return self.call("bury", [k.runs, k.timetable, k.counts, k.dead, k.errors], [now, *args])
+
+    def release(self, now: int, *held: Held) -> Call:
+        k = self.keys
+        keys = [k.runs, k.timetable, k.counts, k.records, k.bands, k.armed, k.notify]
+        for task in held:
+            keys += (k.ready(task.queue, task.band), k.wake(task.queue))
+        return self.call("release", keys, [now, *(arg for task in held for arg in task.args)])
+
+    def renew(self, now: int, *held: Held, lease: int = LEASE) -> Call:
+        args = [arg for task in held for arg in task.args]
+        return self.call("renew", [self.keys.runs, self.keys.timetable], [now, lease, *args])
+
+    def reclaim(self, now: int, *leases: bytes, allowed: int = 3) -> Call:
+        k = self.keys
+        keys = [k.runs, k.timetable, k.counts, k.records, k.bands, k.dead, k.errors, k.armed, k.notify]
+        for member in leases:
+            queue = member[2:].partition(b":")[0].decode()
+            keys += (k.ready(queue, int(member[1:2])), k.wake(queue))
+        return self.call("reclaim", keys, [now, allowed, '{"type":"Lost"}', *leases])
+
+    def guard(self, now: int, *queues: str) -> Call:
+        k = self.keys
+        return self.call(
+            "guard", [k.timetable, k.counts, k.armed, k.notify, *map(k.wake, queues)], [now, *queues]
+        )
+
+    def sweep(self, now: int, most: int = 1000) -> Call:
+        k = self.keys
+        return self.call("sweep", [k.runs, k.timetable, k.finished, k.armed, k.notify], [now, most])
+
+    def fire(
+        self, now: int, name: str, planned: int, following: int | None, task: Task, known: str = "h1"
+    ) -> Call:
+        k = self.keys
+        fixed = [k.timetable, k.schedules, k.records, k.runs, k.counts, k.bands, k.seq, k.armed, k.notify]
+        keys = [*fixed, k.ready(task.queue, task.band), k.wake(task.queue)]
+        last = "" if following is None else following
+        return self.call("fire", keys, [now, name, planned, known, last, task.id, task.record])
+
+    def put_schedule(self, name: str, tick: int | None, known: str = "h1", definition: str = "{}") -> Call:
+        k = self.keys
+        args = [name, known, definition, "" if tick is None else tick]
+        return self.call("put_schedule", [k.timetable, k.schedules, k.armed, k.notify], args)
+
+    def remove_schedule(self, name: str, known: str = "") -> Call:
+        return self.call("remove_schedule", [self.keys.timetable, self.keys.schedules], [name, known])
+
+    def disarm(self, name: str, known: str) -> Call:
+        return self.call("disarm", [self.keys.timetable, self.keys.schedules], [name, known])
+
+    def survey(self) -> Call:
+        return self.call("survey", [self.keys.timetable, self.keys.armed, self.keys.notify], [])
+
+    def locate(self, now: int, *ids: str, whole: bool = False) -> Call:
+        k = self.keys
+        return self.call("locate", [k.records, k.runs, k.timetable, k.errors], [now, int(whole), *ids])
+
+    def cancel(self, now: int, *tasks: Task, keep: int = KEEP) -> Call:
+        """Declares the page and the bucket that each task's due time, band and queue speak of."""
+        k = self.keys
+        table = KeyTable(k.records, k.runs, k.timetable, k.counts, k.stale, k.finished, k.armed, k.notify)
+        args: list[Arg] = [now, keep]
+        for task in tasks:
+            page, own = table.add(k.page(page_of(task.due))), table.add(k.segment(task.bucket))
+            args += (task.id, page, own)
+        return self.call("cancel", table.keys, args)
+
+    # ---- what callers make of them
+
+    def reserved(self, answer: Any) -> Reserved:
+        first, flat, needs, references = answer
+        found = []
+        for n, at in enumerate(range(0, len(flat), 6)):
+            task_id, record, attempts, failed, lost, due = flat[at : at + 6]
+            name = record[13 : 13 + record[12]].decode()
+            found.append(Held(task_id.decode(), first + n, name, record[11], attempts, failed, lost, due))
+        return Reserved(found, needs, references)
+
+    def take(
+        self,
+        now: int,
+        *asked: Asked,
+        most: int = 10,
+        most_bytes: int = 1 << 20,
+        lease: int = LEASE,
+        segments: Sequence[bytes] = (),
+    ) -> Reserved:
+        """One reserve call."""
+        return self.reserved(
+            self.reserve(now, *asked, most=most, most_bytes=most_bytes, lease=lease, segments=segments).run()
+        )
+
+    def take_all(self, now: int, *asked: Asked, most: int = 1000) -> list[Held]:
+        """Reserve calls as a worker makes them, each declaring what the one before asked for, until no token is left."""
+        asked = asked or (Asked(),)
+        found: list[Held] = []
+        known: set[bytes] = set()
+        while True:
+            got = self.take(now, *asked, most=most, segments=sorted(known))
+            found += got.tasks
+            known = {*got.needs, *got.references}
+            tokens = [self.client.lpop(self.keys.wake(queue.name)) for queue in asked]
+            if not any(tokens):
+                return found
+
+    def one(self, task_id: str, **options: Any) -> Held:
+        """A task that has just been scheduled for NOW and reserved."""
+        self.schedule(NOW, Task(task_id, **options)).run()
+        (held,) = self.take_all(NOW, Asked(options.get("queue", "q")))
+        return held
+
+    def promote_due(self, now: int) -> Head:
+        """What a scheduler does at a due time, until no task in the timetable is due. Returns the head."""
+        known = head(self.survey().run()[1])
+        while True:
+            due = [member for member, at in known if at <= now and member[:1] in b"+="]
+            if not due:
+                return known
+            slots = sorted({self.queue_and_band(member) for member in due})
+            buckets = [member for member in due if member[:1] == b"="]
+            known = head(self.promote(now, slots, *buckets).run())
+
+    def open_whole_page(self, now: int, page: int) -> Head:
+        """Opens a page as a scheduler does: each call declares what the one before asked for."""
+        needs: list[bytes] = []
+        while True:
+            needs, flat = self.open_page(now, page, *needs).run()
+            if not needs and f"p{page}".encode() not in flat:
+                return head(flat)
+
+    def cancel_wherever(self, now: int, task_id: str) -> str:
+        """Cancels by the true due time, opening what has to be opened first."""
+        (found,) = self.locate(now, task_id).run()
+        task = Task(task_id)
+        if found and found[3]:
+            task = Task(task_id, found[1], found[3].decode(), found[2])
+        while True:
+            (answer,) = self.cancel(now, task).run()
+            if answer[:1] != b"p":
+                return str(answer.decode())
+            self.open_whole_page(now, int(answer[1:]))
+
+    @staticmethod
+    def queue_and_band(member: bytes) -> tuple[str, int]:
+        """Of a lone task's or a bucket's member."""
+        if member[:1] == b"=":
+            _, band, queue = member[1:].split(b":")
+            return queue.decode(), int(band)
+        return member[6:].partition(b":")[0].decode(), int(member[5:6])
+
+    def lists(self, name: bytes) -> tuple[bytes, bytes]:
+        queue, band = self.queue_and_band(name)
+        return self.keys.ready(queue, band), self.keys.wake(queue)
+
+    # ---- what is there
+
+    def timetable(self) -> dict[bytes, int]:
+        found = self.client.zrange(self.keys.timetable, 0, -1, withscores=True)
+        return {member: int(score) for member, score in found}
+
+    def counts(self, queue: str = "q") -> dict[str, int]:
+        """The counts of a queue that are not zero."""
+        found = self.client.hgetall(self.keys.counts)
+        return {
+            field.decode().partition(":")[2]: int(number)
+            for field, number in found.items()
+            if field.startswith(queue.encode() + b":") and int(number)
+        }
+
+    def states(self, now: int, *ids: str) -> list[str]:
+        return [found[0].decode() if found else "unknown" for found in self.locate(now, *ids).run()]
+
+    def length(self, key: bytes) -> int:
+        return int(self.client.llen(key))
+
+    def names(self) -> set[bytes]:
+        """All keys of the shard, without their prefix."""
+        start = len(self.keys.prefix)
+        return {key[start:] for key in self.client.scan_iter(match=self.keys.prefix + b"*", count=1000)}
+
+    def notified(self) -> list[int]:
+        """The instants on the notify list, oldest first."""
+        return [int(fields[b"due"]) for _, fields in self.client.xrange(self.keys.notify)]
+
+
+def far(now: int = NOW, pages: int = 3) -> int:
+    """An instant whose page is still closed: so many pages ahead, and half a page in."""
+    return (page_of(now) + pages) * PAGE_MS + PAGE_MS // 2
+
+
+def opening(due: int) -> int:
+    """The instant at which the page of `due` is opened."""
+    return opens_at(page_of(due))

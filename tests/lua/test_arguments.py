@@ -1,0 +1,153 @@
+"""A call that does not fit its contract is refused before anything is written: half a transition is worse than none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from redis.exceptions import ResponseError
+
+import oncue.lua
+from oncue.common.keys import page_of
+from tests.lua.support import KEEP, LEASE, MANY, NOW, Arg, Asked, Call, Held, Lua, Task, far, tasks
+
+DUE = NOW + 1000
+FAR = far()
+SAME = tasks(MANY + 8, DUE)
+HELD = [Held("held0", 0), Held("held1", 0)]
+LEASES = [held.lease for held in HELD]
+BUCKET = SAME[0].bucket
+
+VALID: dict[str, Callable[[Lua, list[Held]], Call]] = {
+    "schedule": lambda lua, held: lua.schedule(NOW, Task("n1"), Task("n2", DUE + 1), Task("n3", FAR)),
+    "open_page": lambda lua, held: lua.open_page(NOW, page_of(FAR), Task("", FAR).bucket),
+    "promote": lambda lua, held: lua.promote(DUE, [("q", 5)], BUCKET),
+    "reserve": lambda lua, held: lua.reserve(NOW, Asked("r", 2), Asked("q"), segments=[BUCKET]),
+    "complete": lambda lua, held: lua.complete(NOW, *held),
+    "retry": lambda lua, held: lua.retry(NOW, DUE, *held),
+    "bury": lambda lua, held: lua.bury(NOW, *held),
+    "release": lambda lua, held: lua.release(NOW, *held),
+    "renew": lambda lua, held: lua.renew(NOW + 5, *held),
+    "reclaim": lambda lua, held: lua.reclaim(NOW + LEASE, *LEASES),
+    "guard": lambda lua, held: lua.guard(NOW + 500, "q", "r"),
+    "sweep": lambda lua, held: lua.sweep(NOW + KEEP),
+    "fire": lambda lua, held: lua.fire(NOW, "report", NOW, NOW + 60_000, Task("tick", NOW)),
+    "put_schedule": lambda lua, held: lua.put_schedule("other", NOW),
+    "remove_schedule": lambda lua, held: lua.remove_schedule("report"),
+    "disarm": lambda lua, held: lua.disarm("report", "h1"),
+    "survey": lambda lua, held: lua.survey(),
+    "locate": lambda lua, held: lua.locate(NOW, "held0"),
+    "cancel": lambda lua, held: lua.cancel(NOW, SAME[0], Task("far", FAR)),
+}
+
+NUMBERS = {
+    "schedule": [0, 3],
+    "open_page": [0, 2],
+    "promote": [0, 1],
+    "reserve": [0, 1, 2, 3, 4, 6],
+    "complete": [0, 1],
+    "retry": [0, 5, 7],
+    "bury": [0],
+    "release": [0],
+    "renew": [0, 1],
+    "reclaim": [0, 1],
+    "guard": [0],
+    "sweep": [0, 1],
+    "fire": [0, 2, 4],
+    "put_schedule": [3],
+    "remove_schedule": [],
+    "disarm": [],
+    "survey": [],
+    "locate": [0],
+    "cancel": [0, 1],
+}
+"""Where each call has a number that it cannot do without."""
+
+RIGHT_AS_WELL = {("locate", "the last argument is missing"), ("cancel", "the last key is missing")}
+"""One task less to look at; and a bucket that is not declared is asked for."""
+
+
+@pytest.fixture
+def full(lua: Lua) -> tuple[Lua, list[Held]]:
+    """A shard with a task in every place, a schedule with a tick, and two tasks in hand."""
+    lua.schedule(NOW, Task("held0"), Task("held1"), Task("done")).run()
+    held = lua.take_all(NOW)
+    lua.complete(NOW, held.pop()).run()
+    lua.schedule(NOW, *SAME, Task("far", FAR), Task("ready"), Task("rival", NOW, "r")).run()
+    lua.put_schedule("report", NOW).run()
+    lua.client.delete(lua.keys.wake("q"), lua.keys.wake("r"))
+    return lua, held
+
+
+def contents(lua: Lua) -> dict[bytes, object]:
+    """Everything in the shard, byte by byte."""
+    return {name: lua.client.dump(lua.keys.prefix + name) for name in sorted(lua.names())}
+
+
+def refused(lua: Lua, call: Call, what: str = "") -> None:
+    before = contents(lua)
+    try:
+        answer = call.run()
+    except ResponseError:
+        answer = ResponseError
+    assert (what, answer) == (what, ResponseError)
+    assert contents(lua) == before, what
+
+
+def wrong(call: Call) -> Iterator[tuple[str, Call]]:
+    yield "no keys and no arguments", call.given(keys=(), args=())
+    if call.args:
+        yield "no arguments", call.given(args=())
+        yield "the last argument is missing", call.given(args=call.args[:-1])
+    yield "no keys", call.given(keys=())
+    yield "the last key is missing", call.given(keys=call.keys[:-1])
+    for at in NUMBERS[call.name]:
+        args: list[Arg] = [*call.args]
+        args[at] = "soon"
+        yield f"argument {at + 1} is no number", call.given(args=args)
+
+
+def test_every_script_is_tried() -> None:
+    scripts = {path.stem for path in Path(str(oncue.lua.__file__)).parent.glob("*.lua")}
+    assert set(VALID) == set(NUMBERS) == scripts
+
+
+@pytest.mark.parametrize("name", VALID)
+def test_a_wrong_call_is_refused_and_nothing_written(full: tuple[Lua, list[Held]], name: str) -> None:
+    lua, held = full
+    for what, call in wrong(VALID[name](lua, held)):
+        if (name, what) not in RIGHT_AS_WELL:
+            refused(lua, call, what)
+    VALID[name](lua, held).run()
+
+
+@pytest.mark.parametrize("weight", [0, -1, float("nan")], ids=["none", "negative", "not a number"])
+def test_a_weight_that_is_not_above_zero_is_refused(full: tuple[Lua, list[Held]], weight: float) -> None:
+    lua, _ = full
+    refused(lua, lua.reserve(NOW, Asked("q", weight), Asked("r")))
+
+
+@pytest.mark.parametrize(
+    "record",
+    [b"", b"\x10", Task("x", band=10).record, Task("x").record[:12] + b"\xff"],
+    ids=["empty", "short", "band 10", "name beyond the end"],
+)
+def test_a_record_that_scripts_cannot_read_is_refused(full: tuple[Lua, list[Held]], record: bytes) -> None:
+    lua, _ = full
+    call = lua.schedule(NOW, Task("good"), Task("bad"))
+    refused(lua, call.given(args=[*call.args[:5], record, *call.args[6:]]))
+
+
+def test_an_id_that_looks_like_a_reference_is_refused(full: tuple[Lua, list[Held]]) -> None:
+    lua, _ = full
+    refused(lua, lua.schedule(NOW, Task("good"), Task("=1:5:q")))
+
+
+def test_a_slot_that_points_at_a_fixed_key_or_beyond_the_last_is_refused(
+    full: tuple[Lua, list[Held]],
+) -> None:
+    lua, held = full
+    for call in (lua.schedule(NOW, Task("new")), lua.retry(NOW, NOW, held[0])):
+        for index in (0, 1, 8, len(call.keys), len(call.keys) + 1):
+            refused(lua, call.given(args=[*call.args[:-1], index]))

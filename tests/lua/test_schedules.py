@@ -1,0 +1,126 @@
+"""fire, put_schedule, remove_schedule, disarm: each tick is one task, whoever fires it and however often it is tried."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.lua.support import NOW, Lua, Task, head
+
+TICK, NEXT = NOW + 1000, NOW + 61_000
+
+
+def put(lua: Lua, tick: int | None = TICK, known: str = "h1") -> int:
+    return int(lua.put_schedule("report", tick, known, '{"cron":"* * * * *"}').run())
+
+
+def test_a_schedule_is_created_with_its_first_tick(lua: Lua) -> None:
+    assert put(lua) == 1
+    assert lua.timetable() == {b"treport": TICK}
+    assert lua.client.hgetall(lua.keys.schedules) == {b"report": b'h1{"cron":"* * * * *"}'}
+    assert lua.notified() == [TICK]
+
+
+def test_the_same_definition_from_a_second_scheduler_moves_no_tick(lua: Lua) -> None:
+    put(lua)
+    assert put(lua, NEXT) == 0
+    assert lua.timetable() == {b"treport": TICK}
+
+
+def test_an_edited_schedule_takes_its_new_tick(lua: Lua) -> None:
+    put(lua)
+    assert put(lua, NEXT, "h2") == 1
+    assert lua.timetable() == {b"treport": NEXT}
+    assert lua.client.hget(lua.keys.schedules, "report")[:2] == b"h2"
+
+
+def test_an_edited_schedule_without_a_further_tick_has_none(lua: Lua) -> None:
+    put(lua)
+    assert put(lua, None, "h2") == 1
+    assert lua.timetable() == {}
+
+
+def test_a_tick_becomes_one_task_and_the_next_tick_takes_its_place(lua: Lua) -> None:
+    put(lua)
+    fired, flat = lua.fire(TICK, "report", TICK, NEXT, Task("report:1", TICK)).run()
+    assert fired == 1
+    assert (b"treport", NEXT) in head(flat)
+    assert lua.timetable()[b"treport"] == NEXT
+    assert lua.counts() == {"ready": 1}
+    assert lua.length(lua.keys.wake("q")) == 1
+    assert [(held.id, held.due) for held in lua.take_all(TICK)] == [("report:1", TICK)]
+
+
+def test_a_tick_is_fired_by_one_of_several_schedulers(lua: Lua) -> None:
+    put(lua)
+    call = lua.fire(TICK, "report", TICK, NEXT, Task("report:1", TICK))
+    assert [call.run()[0] for _ in range(3)] == [1, 0, 0]
+    assert lua.counts() == {"ready": 1}
+    assert lua.timetable()[b"treport"] == NEXT
+
+
+@pytest.mark.parametrize(
+    ("now", "planned", "known"),
+    [(TICK - 1, TICK, "h1"), (NEXT, TICK + 1, "h1"), (TICK, TICK, "h2"), (TICK, NOW, "h1")],
+    ids=["early", "another instant", "edited meanwhile", "fired before"],
+)
+def test_a_tick_that_is_not_the_one_that_is_due_is_not_fired(
+    lua: Lua, now: int, planned: int, known: str
+) -> None:
+    put(lua)
+    assert lua.fire(now, "report", planned, NEXT, Task("report:1", TICK), known).run()[0] == 0
+    assert lua.timetable() == {b"treport": TICK}
+    assert lua.counts() == {}
+
+
+def test_the_last_tick_leaves_none(lua: Lua) -> None:
+    put(lua)
+    assert lua.fire(TICK, "report", TICK, None, Task("report:1", TICK)).run()[0] == 1
+    assert lua.timetable() == {b"gq": TICK + 500}
+
+
+@pytest.mark.parametrize("finished", [False, True])
+def test_a_tick_whose_task_is_there_already_moves_on_without_a_second_one(lua: Lua, finished: bool) -> None:
+    lua.schedule(NOW, Task("report:1", TICK)).run()
+    if finished:
+        lua.promote_due(TICK)
+        lua.complete(TICK, *lua.take_all(TICK)).run()
+    before = lua.counts()
+    put(lua)
+    assert lua.fire(TICK, "report", TICK, NEXT, Task("report:1", TICK)).run()[0] == 1
+    assert lua.counts() == before
+    assert lua.timetable()[b"treport"] == NEXT
+
+
+def test_a_removed_schedule_fires_no_more_and_its_tasks_stay(lua: Lua) -> None:
+    put(lua)
+    lua.fire(TICK, "report", TICK, NEXT, Task("report:1", TICK)).run()
+    assert lua.remove_schedule("report", "h1").run() == 1
+    assert lua.remove_schedule("report", "h1").run() == 0
+    assert lua.fire(NEXT, "report", NEXT, NEXT + 1, Task("report:2", NEXT)).run()[0] == 0
+    assert lua.counts() == {"ready": 1}
+    assert b"schedules" not in lua.names()
+    assert b"treport" not in lua.timetable()
+
+
+def test_a_schedule_edited_meanwhile_is_not_removed(lua: Lua) -> None:
+    put(lua, known="h2")
+    assert lua.remove_schedule("report", "h1").run() == 0
+    assert lua.timetable() == {b"treport": TICK}
+    assert lua.remove_schedule("report").run() == 1
+
+
+def test_a_tick_without_its_schedule_is_cleared_away(lua: Lua) -> None:
+    lua.client.zadd(lua.keys.timetable, {b"treport": TICK})
+    assert lua.fire(TICK, "report", TICK, NEXT, Task("report:1", TICK)).run() == [0, []]
+    assert lua.timetable() == {}
+
+
+def test_a_schedule_that_nobody_can_use_stays_and_gets_no_ticks_until_it_is_edited(lua: Lua) -> None:
+    put(lua)
+    assert lua.disarm("report", "h1").run() == 1
+    assert lua.disarm("report", "h1").run() == 0
+    assert lua.timetable() == {}
+    assert b"schedules" in lua.names()
+    assert put(lua, NEXT, "h2") == 1
+    assert lua.disarm("report", "h1").run() == 0
+    assert lua.timetable() == {b"treport": NEXT}
