@@ -47,10 +47,10 @@ class Nudge:
             while os.read(self._read, 4096):
                 pass
 
-    def wait_s(self, timeout_s: float) -> bool:
-        """Waits for a nudge alone, without a server; returns whether one came."""
-        came = _poll(timeout_s, self.fileno())
-        if came:
+    def wait_s(self, timeout_s: float | None, *others: int) -> bool:
+        """Waits without a server for a nudge, or for something to read on ``others``; returns whether any came."""
+        came = _poll(timeout_s, self.fileno(), *others)
+        if self.fileno() in came:
             self.clear()
         return bool(came)
 
