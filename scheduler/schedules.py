@@ -2,7 +2,7 @@
 
 import hashlib
 import logging
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -55,8 +55,13 @@ def read(name: str, text: bytes) -> Definition:
     return Definition(name, text[:HASH_BYTES], stored, Cron(stored.cron, stored.timezone, seed=name))
 
 
-def apply(store: Store, schedules: Iterable[ScheduleConfig], source: str) -> list[str]:
+def apply(
+    store: Store, schedules: Iterable[ScheduleConfig], source: str, faulty: Collection[str] = ()
+) -> list[str]:
     """Puts the schedules of a file into the store, and takes out those that came from it and are gone.
+
+    Those named in ``faulty`` stand in the file but cannot be read now: what the store has of them stays. So does
+    everything where the file has no usable schedule at all, which is more often an accident than a wish.
 
     The same definition again changes nothing, so any number of schedulers may start with the same file at the same
     moment. Returns what changed, a line each. Raises what the store raises.
@@ -71,7 +76,8 @@ def apply(store: Store, schedules: Iterable[ScheduleConfig], source: str) -> lis
                 store.persist(shard, partial(_put, shard, entry, source))
                 changes.append(f"{'edited' if entry.name in there else 'created'} {entry.name}")
         for name, text in there.items():
-            if name not in mine and _source(text) == source:
+            gone = bool(wanted) and name not in mine and name not in faulty
+            if gone and _source(text) == source:
                 store.persist(shard, partial(_remove, shard, name, text))
                 changes.append(f"removed {name}")
     return changes
@@ -81,6 +87,42 @@ def definitions(shard: Shard) -> dict[str, bytes]:
     """All stored definitions of a shard, unread."""
     found: dict[bytes, bytes] = shard.command("HGETALL", shard.keys.schedules)
     return {name.decode(errors="backslashreplace"): text for name, text in found.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A stored schedule as people see it: its next planned instant in ms, or why it will not fire."""
+
+    name: str
+    stored: Stored | None
+    next_ms: int | None
+    reason: str
+
+
+def listed(store: Store) -> list[Listed]:
+    """All stored schedules by name, faulty ones too. Raises what the store raises."""
+    found: list[Listed] = []
+    for shard in store.shards:
+        texts = store.persist(shard, partial(definitions, shard))
+        instants = store.persist(shard, partial(_instants, shard, list(texts)))
+        found += [_listed(name, text, instants[name]) for name, text in texts.items()]
+    return sorted(found, key=lambda entry: entry.name)
+
+
+def _instants(shard: Shard, names: list[str]) -> dict[str, int | None]:
+    if not names:
+        return {}
+    scores = shard.command("ZMSCORE", shard.keys.timetable, *(f"t{name}" for name in names))
+    return {
+        name: None if score is None else int(float(score)) for name, score in zip(names, scores, strict=True)
+    }
+
+
+def _listed(name: str, text: bytes, next_ms: int | None) -> Listed:
+    try:
+        return Listed(name, read(name, text).stored, next_ms, "")
+    except (BadInput, CronError) as error:
+        return Listed(name, _stored(text), next_ms, str(error))
 
 
 def _hash(entry: ScheduleConfig, source: str) -> bytes:
@@ -102,8 +144,13 @@ def _remove(shard: Shard, name: str, text: bytes) -> None:
 
 
 def _source(text: bytes) -> str | None:
+    stored = _stored(text)
+    return None if stored is None else stored.source
+
+
+def _stored(text: bytes) -> Stored | None:
     try:
-        return msgspec.json.decode(text[HASH_BYTES:], type=Stored).source
+        return msgspec.json.decode(text[HASH_BYTES:], type=Stored)
     except (msgspec.DecodeError, ValueError, RecursionError):
         return None
 

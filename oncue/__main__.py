@@ -1,0 +1,5 @@
+"""`python -m oncue`: the same as the command `oncue`."""
+
+from oncue.cli import main
+
+main()

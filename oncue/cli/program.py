@@ -1,0 +1,38 @@
+"""All commands under one name."""
+
+from typing import Annotated
+
+import typer
+
+from oncue.cli.scheduler import scheduler
+from oncue.cli.up import up
+from oncue.cli.worker import worker
+
+program = typer.Typer(
+    name="oncue",
+    help="Delayed tasks and cron schedules on Redis or Valkey.",
+    no_args_is_help=True,
+    # Plain help, the same on every terminal and under every locale; rich would cost each process 5 MB.
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for command in (up, scheduler, worker):
+    program.command()(command)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        print(f"oncue {version('oncue')}")
+        raise typer.Exit
+
+
+@program.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """What holds for all commands."""

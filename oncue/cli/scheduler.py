@@ -1,0 +1,39 @@
+"""`oncue scheduler`: one scheduler process, with the schedules of its file."""
+
+from oncue.cli import logs
+from oncue.cli.options import SCHEDULER, Given, Lifeline, Name, settings
+
+
+@settings(*SCHEDULER)
+def scheduler(
+    given: Given, log_level: logs.LogLevel = "info", lifeline: Lifeline = None, name: Name = None
+) -> None:
+    """Run one scheduler: it promotes due tasks, fires schedules and takes back expired leases.
+
+    Run several, on several machines; none is leader. SIGTERM stops it, SIGHUP reads the schedules of the file again.
+
+    Example: oncue scheduler --url redis://localhost:6379/0 --config oncue.yaml
+    """
+    logs.begin(log_level, name)
+    from oncue.cli.role import Role
+    from oncue.cli.schedules import FileSchedules
+    from oncue.common.opened import opened
+    from oncue.common.wait import BLOCK_S
+    from oncue.scheduler.scheduler import Scheduler
+
+    config = given.load()
+    store = opened(config)
+    # The role does the waiting for a server that is away, since it can be stopped meanwhile.
+    store.patience_s = 0
+    schedules = FileSchedules(store, given, config)
+    role = Role(store, lifeline, reloads=True)
+    role.reach(schedules.apply)
+    engine = Scheduler(store, role.health)
+    role.serve(
+        engine.start,
+        engine.alive,
+        engine.stop,
+        reload=schedules.reload,
+        # A loop's longest wait is one blocking read; twice that and it hangs.
+        turns_within_s=2 * BLOCK_S,
+    )

@@ -1,0 +1,45 @@
+"""The schedules of the file that a process was started with: put into the store, and read again on demand."""
+
+import logging
+
+from oncue.cli.options import Given
+from oncue.common.config import Config
+from oncue.common.store import Store
+from oncue.scheduler.schedules import apply
+
+_log = logging.getLogger("oncue.schedules")
+
+
+class FileSchedules:
+    """Applies the set of a file; a file that cannot be used leaves the last good set in force."""
+
+    def __init__(self, store: Store, given: Given, config: Config) -> None:
+        self._store = store
+        self._given = given
+        self._config = config
+        self._report_faults()
+
+    def apply(self) -> None:
+        """Makes the store hold the set. Raises StoreUnavailable and WrongServer."""
+        config, source = self._config, self._given.path
+        if source is None:
+            return
+        faulty = {problem.schedule for problem in config.invalid}
+        if not config.schedules:
+            _log.warning("%s has no usable schedule: those in the store stay as they are", source)
+        for change in apply(self._store, config.schedules.values(), source, faulty):
+            _log.info("%s", change)
+
+    def reload(self) -> None:
+        """Reads the file again and applies it; its other settings count from the next start on. Raises OncueError."""
+        if self._given.path is None:
+            _log.warning("there is no file to read again: this process was started without --config")
+            return
+        self._config = self._given.load()
+        self._report_faults()
+        self.apply()
+        _log.info("%s was read again: %d schedules", self._given.path, len(self._config.schedules))
+
+    def _report_faults(self) -> None:
+        for problem in self._config.invalid:
+            _log.error("%s; this schedule is left out", problem.sentence)

@@ -1,0 +1,113 @@
+"""`oncue worker`: one worker process, or several under one parent."""
+
+import logging
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from oncue.cli import logs
+from oncue.cli.options import WORKER, Given, Lifeline, Name, settings
+
+if TYPE_CHECKING:
+    from oncue.app import App
+    from oncue.common.config import Config
+    from oncue.worker.worker import Worker
+
+_log = logging.getLogger("oncue.worker")
+_HANDING_BACK_S = 10.0
+_LOGIN = ("username", "password", "password_file")
+
+AppArgument = Annotated[str, typer.Argument(metavar="MODULE:APP", help="The app, such as shop.tasks:app.")]
+Queues = Annotated[
+    str | None, typer.Option(metavar="A,B", help="Only these queues; all that have a handler else.")
+]
+Processes = Annotated[
+    int, typer.Option(min=1, metavar="N", help="Worker processes, each with its own threads.")
+]
+
+
+@settings(*WORKER)
+def worker(
+    given: Given,
+    app: AppArgument,
+    queues: Queues = None,
+    processes: Processes = 1,
+    log_level: logs.LogLevel = "info",
+    lifeline: Lifeline = None,
+    name: Name = None,
+) -> None:
+    """Run one worker: it reserves ready tasks and runs the app's handlers in threads.
+
+    SIGTERM: takes nothing more, lets running tasks go on for --stop-timeout-s, hands back the rest. A second one: ends at once.
+
+    Example: oncue worker shop.tasks:app --url redis://localhost:6379/0 --queues emails,reports --concurrency 20
+    """
+    logs.begin(log_level, name)
+    if processes > 1:
+        _several(given, app, queues, processes, log_level)
+    from oncue.cli.loading import chosen, load_app
+    from oncue.cli.role import Role
+    from oncue.common.opened import opened
+    from oncue.worker.worker import Worker
+
+    loaded = load_app(app)
+    handlers = chosen(loaded, queues)
+    config = _with_app(given, loaded)
+    store = opened(config)
+    _become_default(loaded)
+    loaded.use(store, config.max_data_bytes)
+    role = Role(store, lifeline)
+    role.reach()
+    engine = Worker(
+        store,
+        handlers,
+        weights={name: queue.weight for name, queue in config.queues.items()},
+        policies={name: queue.retry for name, queue in config.queues.items()},
+        threads=config.concurrency,
+        lease_ms=round(config.lease_s * 1000),
+        health=role.health,
+    )
+    role.serve(
+        engine.start,
+        engine.alive,
+        lambda: _stop(engine, config.stop_timeout_s),
+        stop_within_s=config.stop_timeout_s + _HANDING_BACK_S,
+    )
+
+
+def _with_app(given: Given, app: "App") -> "Config":
+    """What the app's code says of the server counts like flags, but real flags win."""
+    flags = {name: value for name, value in given.flags.items() if value is not None}
+    coded = dict(app.given)
+    # Address and login belong together: another server has another password.
+    for name in ("url", *_LOGIN) if "url" in flags else _LOGIN if "password_file" in flags else ():
+        coded.pop(name, None)
+    return given.load(**{**coded, **flags})
+
+
+def _become_default(app: "App") -> None:
+    """A handler that calls `oncue.schedule_task` means the server that its own task came from."""
+    import oncue
+
+    oncue._app = app
+
+
+def _stop(engine: "Worker", timeout_s: float) -> None:
+    _log.info("stopping: takes nothing more, running tasks have %g s", timeout_s)
+    left = engine.stop(timeout_s)
+    if left:
+        _log.warning("%d tasks did not finish within %g s and were handed back", left, timeout_s)
+
+
+def _several(given: Given, app: str, queues: str | None, processes: int, log_level: str) -> None:
+    from oncue.cli.supervisor import Supervisor
+
+    config = given.load()
+    supervisor = Supervisor(stop_within_s=config.stop_timeout_s + _HANDING_BACK_S)
+    words = ["worker", app, *given.arguments(WORKER), "--log-level", log_level]
+    if queues is not None:
+        words += ["--queues", queues]
+    for number in range(1, processes + 1):
+        supervisor.add(f"worker-{number}", words)
+    sys.exit(supervisor.run())
