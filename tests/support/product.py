@@ -105,7 +105,15 @@ class Hands:
         self.reservers = [self._reserver(store.shards[n], mine) for n, mine in weights.items()]
 
     def _reserver(self, shard: Shard, weights: dict[str, float]) -> Reserver:
-        return Reserver(shard, weights, self._lease_ms, Hand(100), lambda tasks: None, self._settle)
+        return Reserver(
+            shard,
+            weights,
+            self._lease_ms,
+            Hand(100),
+            start=lambda tasks: None,
+            hand_back=lambda: None,
+            settle=self._settle,
+        )
 
     def _settle(self, outcome: Outcome) -> None:
         assert isinstance(outcome, Bury)
