@@ -11,7 +11,6 @@
 -- ready.
 
 -- include: expect
--- include: entry
 -- include: arm
 -- include: ready
 -- include: head
