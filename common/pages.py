@@ -39,7 +39,7 @@ def open_step(shard: Shard, member: bytes, needs: Sequence[bytes]) -> tuple[list
         keys.notify,
     )
     slots = [key for reference in needs for key in _bucket_keys(shard, reference)]
-    args = [shard.now_ms(), member, STEP, *needs]
+    args: list[bytes | str | int] = [shard.now_ms(), member, STEP, *needs]
     wanted, flat = shard.call("open_page", [*fixed, keys.page(int(member[1:])), *slots], args)
     return wanted, head_of(flat)
 

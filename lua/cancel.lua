@@ -40,6 +40,9 @@ local function cancel(id, page, bucket)
         return "unknown"
     end
     local due, band, queue, seq, nonce = header(record)
+    if not due then
+        return "unknown"
+    end
     run = run or {token = 0, attempts = 0, failed = 0, lost = 0, due = due, nonce = nonce}
     due = run.due
     local named = bucket_member(due, band, queue)

@@ -37,7 +37,9 @@ local function create(id, record)
 end
 
 local stored = redis.call("HGET", keys.schedules, name)
-local due = tonumber(redis.call("ZSCORE", keys.timetable, member) or -1)
+-- A score that no oncue has written, negative or broken, reads as the caller reads it.
+local score = redis.call("ZSCORE", keys.timetable, member)
+local due = score and math.max(0, math.floor(tonumber(score))) or -1
 if due ~= planned or planned > now or not stored or stored:sub(1, #ARGV[4]) ~= ARGV[4] then
     if due >= 0 and not stored then
         redis.call("ZREM", keys.timetable, member)

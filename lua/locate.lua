@@ -4,7 +4,7 @@
 -- ARGV  1 now in ms, 2 "1" to have records and errors too; then ids
 -- Output  for each task: empty if unknown, else state, due in ms, band, queue, attempts, failed, lost, record, error;
 --         the last two are empty if not asked for. A cancelled or done task has neither queue nor record any more, and
---         in place of the due time the instant at which it will be forgotten.
+--         in place of the due time the instant at which it will be forgotten. So it is with a record that cannot be read.
 -- Cost  O(ids given)
 --
 -- Dies before or after: nothing has changed.
@@ -23,17 +23,17 @@ local NAMES = {l = "leased", x = "dead", d = "done", c = "cancelled"}
 local function describe(id)
     local record, text = redis.call("HGET", keys.records, id), redis.call("HGET", keys.runs, id)
     local run = text and run_parts(text)
-    if not record then
-        return run and {NAMES[run.state] or "", run.due, 0, "", run.attempts, run.failed, run.lost, "", ""} or {}
-    end
-    local due, band, queue, seq = header(record)
     local state = run and NAMES[run.state]
+    local failure = whole and redis.call("HGET", keys.errors, id) or ""
+    local due, band, queue, seq = header(record or "")
+    if not due then
+        return state and {state, run.due, 0, "", run.attempts, run.failed, run.lost, "", failure} or {}
+    end
     due = run and run.due or due
     if not state then
         local place = where(keys, now, due, band, queue, id, seq)
         state = (place == "ready" or place == "opening" and due <= now) and "ready" or "delayed"
     end
-    local failure = whole and redis.call("HGET", keys.errors, id) or ""
     return {state, due, band, queue, run and run.attempts or 0, run and run.failed or 0, run and run.lost or 0,
         whole and record or "", failure}
 end

@@ -38,11 +38,9 @@ local function waiting_task(text)
     end
     local due, band, queue, seq = header(record)
     local run = redis.call("HGET", keys.runs, id)
-    if run then
-        run = run_parts(run)
-        due = run.due
-    end
-    if seq ~= placement or run and run.state ~= "w" or page_member(due) ~= member then
+    run = run and run_parts(run)
+    due = run and run.due or due
+    if not due or seq ~= placement or run and run.state ~= "w" or page_member(due) ~= member then
         return nil, #record
     end
     return {due = due, band = band, queue = queue, id = id, seq = seq}, #record

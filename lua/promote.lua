@@ -40,7 +40,7 @@ end
 
 local function hand_over(slot, bucket, member)
     local length = redis.call("LLEN", bucket)
-    slot.number = slot.number + length - tonumber(redis.call("HGET", keys.stale, member) or 0)
+    slot.number = slot.number + length - (tonumber(redis.call("HGET", keys.stale, member) or 0) or 0)
     redis.call("HDEL", keys.stale, member)
     flush(slot)
     if length > SMALL then
@@ -57,7 +57,7 @@ for _, member in ipairs(redis.call("ZRANGEBYSCORE", keys.timetable, "-inf", now,
     local kind = member:sub(1, 1)
     if kind == "+" then
         local band, queue, id = member:match("^(%d)([^:]+):(.+)$", 6)
-        local slot = slots[band .. queue]
+        local slot = band and slots[band .. queue]
         if slot then
             slot.entries[#slot.entries + 1] = id .. member:sub(2, 5)
             slot.number = slot.number + 1
@@ -66,7 +66,7 @@ for _, member in ipairs(redis.call("ZRANGEBYSCORE", keys.timetable, "-inf", now,
         end
     elseif kind == "=" then
         local band, queue = member:match("^=%d+:(%d):(.+)$")
-        local slot = slots[band .. queue]
+        local slot = band and slots[band .. queue]
         if slot and buckets[member] then
             hand_over(slot, buckets[member], member)
             gone[#gone + 1] = member

@@ -51,7 +51,7 @@ local function reclaim(member, ready, wake)
         local _, _, _, seq = header(record)
         -- A new token, so that even the old holder's repeated call is told that the lease is lost.
         run.state, run.token = "w", 0
-        redis.call("LPUSH", ready, entry(id, seq))
+        redis.call("LPUSH", ready, entry(id, seq or 0))
         end_lease(keys, queue, band, id, "ready")
         mark_band(keys, queue, tonumber(band))
         wake_one(keys, queue, wake, now)

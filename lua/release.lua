@@ -31,7 +31,7 @@ local function release(id, token, queue, band, ready, wake)
     local _, _, _, seq = header(record)
     run.state, run.attempts = "w", run.attempts - 1
     redis.call("HSET", keys.runs, id, run_text(run))
-    redis.call("LPUSH", ready, entry(id, seq))
+    redis.call("LPUSH", ready, entry(id, seq or 0))
     end_lease(keys, queue, band, id, "ready")
     mark_band(keys, queue, tonumber(band))
     wake_one(keys, queue, wake, now)

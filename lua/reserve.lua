@@ -9,6 +9,8 @@
 -- Output  {first token (then one more for each task), tasks, needs, references}: tasks is flat: id, record, attempts so
 --         far, failed, lost, due in ms; needs: "<band><queue>" of a ready list or "=..." of a segment that the call
 --         lacked; references: segments that the next call will need
+--         what cannot be read, or lies in another queue's list, is given as a record of format 0 for this queue and
+--         band, for the caller to bury
 -- Cost  O(tasks asked for), and at most 1,000 cancelled entries on the way
 --
 -- Dies before: tasks and token stay. Dies after, or the reply is lost: the tasks come back when the lease ends.
@@ -135,12 +137,19 @@ local tasks, texts, members = {}, {}, {}
 
 local function take(queue, band, id, placement, text)
     local record = redis.call("HGET", keys.records, id)
-    if not record then
+    -- An id that no caller could have chosen belongs to nobody.
+    if not record or id:find("[^%w._:@/+-]") then
         return
     end
-    local due, _, _, seq, nonce = header(record)
+    local due, of, name, seq, nonce = header(record)
+    if due and seq ~= placement then
+        return
+    elseif name ~= queue.name or of ~= band then
+        due, nonce = due or now, nonce or ""
+        record = struct.pack(">BI4I6BBc0", 0, 0, due, band, #queue.name, queue.name) .. record
+    end
     local run = text and run_parts(text) or {state = "w", attempts = 0, failed = 0, lost = 0, due = due, nonce = nonce}
-    if seq ~= placement or run.state ~= "w" then
+    if run.state ~= "w" then
         return
     end
     local task = #tasks

@@ -35,6 +35,7 @@ local function retry(id, token, queue, band, due, failure, index)
         return left == "w" and 1 or 0
     end
     local _, _, _, seq = header(record)
+    seq = seq or 0
     local far = due > now and page_opens(due) > now
     local slot = far and {page = KEYS[index]} or {ready = KEYS[index], wake = KEYS[index + 1]}
     run.state, run.failed, run.due = "w", run.failed + 1, due

@@ -39,7 +39,8 @@ end
 -- A task that was done or cancelled leaves a mark for a while: a repeated call (same nonce) must not run it again,
 -- a new call with the same id of the caller's choice may.
 local function is_repeated(mark, nonce)
-    return mark and (nonce == "" or nonce == run_parts(mark).nonce)
+    local run = mark and run_parts(mark)
+    return run and (nonce == "" or nonce == run.nonce)
 end
 
 local added, counted, answers = {}, {}, {}

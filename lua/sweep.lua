@@ -18,12 +18,19 @@ local now, most = tonumber(ARGV[1]), tonumber(ARGV[2])
 expect(now and most and most > 0 and #KEYS == 5)
 
 local forgotten = 0
+-- What is too short to be a memory, which no oncue has written, goes at once.
+local function parts(memory)
+    if #memory < 6 then
+        return 0, ""
+    end
+    return (struct.unpack(">I6", memory)), memory:sub(7)
+end
+
 for _, memory in ipairs(redis.call("LRANGE", keys.finished, 0, most - 1)) do
-    local keep, at = struct.unpack(">I6", memory)
+    local keep, id = parts(memory)
     if keep > now then
         break
     end
-    local id = memory:sub(at)
     local text = redis.call("HGET", keys.runs, id)
     local run = text and run_parts(text)
     -- An id of the caller's choice may be in use again by now, or have been finished again.
@@ -38,7 +45,7 @@ end
 
 local first = redis.call("LINDEX", keys.finished, 0)
 if first then
-    local again = math.ceil(struct.unpack(">I6", first) / STEP_MS) * STEP_MS
+    local again = math.ceil(parts(first) / STEP_MS) * STEP_MS
     redis.call("ZADD", keys.timetable, again, "f")
     arm(keys, again)
 else

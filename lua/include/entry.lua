@@ -4,6 +4,10 @@ local function entry(id, seq)
     return id .. struct.pack(">I4", seq)
 end
 
+-- What is too short to be an entry names no task.
 local function entry_parts(text)
+    if #text < 5 then
+        return "", -1
+    end
     return text:sub(1, -5), (struct.unpack(">I4", text, #text - 3))
 end

@@ -1,7 +1,11 @@
 -- What changes about a task, from its first reservation on (or as the mark that a cancelled or done one leaves):
 -- state "l" leased, "w" waiting again (delayed or ready), "x" dead, "d" done, "c" cancelled; the last fencing token;
--- how often it was reserved, failed and lost; its due time in ms; the nonce of its record. Must be 20 bytes + nonce.
+-- how often it was reserved, failed and lost; its due time in ms; the nonce of its record. Nil for text
+-- too short to be one, which no oncue has written.
 local function run_parts(text)
+    if #text < 19 then
+        return nil
+    end
     local run = {}
     run.state, run.token, run.attempts, run.failed, run.lost, run.due = struct.unpack(">c1I6I2I2I2I6", text)
     run.nonce = text:sub(20)
