@@ -1,0 +1,292 @@
+"""Random walks beside a plain model: counts agree after every step, no task is lost, early or given twice, and when all
+is finished and forgotten nothing is left."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import count
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+
+from oncue.common.keys import page_of
+from tests.lua.audit import audit, leftovers
+from tests.lua.support import KEEP, LEASE, NOW, Asked, Held, Lua, Task
+from tests.support.servers import Server
+
+QUEUES = ("a", "7.b")
+ALLOWED_LOST = 1
+STATE_OF = {"complete": "done", "retry": "waiting", "release": "waiting", "bury": "dead"}
+
+
+@dataclass
+class Known:
+    """What the model knows of one task."""
+
+    task: Task
+    due: int
+    state: str = "waiting"
+    token: int = 0
+    ends: int = 0
+    lost: int = 0
+    failed: int = 0
+    forgotten_at: int = 0
+    answered: str = ""
+
+
+@dataclass
+class Model:
+    tasks: dict[str, Known] = field(default_factory=dict)
+    totals: dict[tuple[str, str], int] = field(default_factory=dict)
+
+    def ended(self, known: Known, state: str) -> None:
+        known.state = state
+        key = known.task.queue, state
+        self.totals[key] = self.totals.get(key, 0) + 1
+
+    def numbers(self, queue: str) -> dict[str, int]:
+        """Tasks by state; done and cancelled count all that there ever were."""
+        numbers = {state: number for (name, state), number in self.totals.items() if name == queue}
+        for known in self.tasks.values():
+            if known.task.queue == queue and known.state in ("waiting", "leased", "dead"):
+                numbers[known.state] = numbers.get(known.state, 0) + 1
+        return numbers
+
+
+instants = st.sampled_from([-5000, 0, 1, 999, 1000, 1000, 20_000, 61_000, 150_000, 150_000, 600_000])
+steps = st.sampled_from([1, 499, 1000, 5000, LEASE, 60_000, 120_000])
+
+
+class ShardMachine(RuleBasedStateMachine):
+    """One shard, one clock, and a model of it."""
+
+    server: Server
+    namespaces = count()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lua = Lua(self.client(), f"model{next(self.namespaces)}")
+        self.now = NOW
+        self.model = Model()
+        self.numbers = count()
+        self.old: list[Held] = []
+
+    @classmethod
+    def client(cls) -> object:
+        raise NotImplementedError
+
+    # ---- producers
+
+    @rule(
+        offset=instants,
+        size=st.sampled_from([1, 1, 3, 12, 80]),
+        queue=st.sampled_from(QUEUES),
+        band=st.sampled_from([0, 5, 9]),
+    )
+    def schedule(self, offset: int, size: int, queue: str, band: int) -> None:
+        # Whole seconds, so that tasks of different calls share instants.
+        due = (self.now + offset) // 1000 * 1000
+        new = [Task(f"t:{next(self.numbers)}", due, queue, band) for _ in range(size)]
+        call = self.lua.schedule(self.now, *new)
+        assert call.run() == [1] * size
+        assert call.run() == [0] * size
+        for task in new:
+            self.model.tasks[task.id] = Known(task, due)
+
+    @rule(number=st.integers(0, 2), offset=instants, queue=st.sampled_from(QUEUES))
+    def schedule_chosen_id(self, number: int, offset: int, queue: str) -> None:
+        nonce = next(self.numbers).to_bytes(8, "big")
+        task = Task(f"mine:{number}", max(0, self.now + offset), queue, 5, b"x", nonce)
+        before = self.model.tasks.get(task.id)
+        there = before is not None and before.state in ("waiting", "leased", "dead")
+        expected = 1 if not there else -1 if before and before.state == "dead" else 0
+        assert self.lua.schedule(self.now, task).run() == [expected]
+        if expected == 1:
+            self.model.tasks[task.id] = Known(task, task.due)
+
+    @rule(data=st.data())
+    def cancel(self, data: st.DataObject) -> None:
+        if not self.model.tasks:
+            return
+        for task_id in data.draw(st.lists(st.sampled_from(sorted(self.model.tasks)), max_size=12)):
+            known = self.model.tasks[task_id]
+            expected = "cancelled" if known.state == "waiting" else known.state
+            assert self.lua.cancel_wherever(self.now, task_id) == expected
+            if known.state == "waiting":
+                known.forgotten_at = self.now + KEEP
+                self.model.ended(known, "cancelled")
+                if known.failed:
+                    # Stays behind a cancel: see the test of that name in test_cancel.py.
+                    self.lua.client.hdel(self.lua.keys.errors, task_id)
+
+    @rule(step=steps)
+    def time_passes(self, step: int) -> None:
+        self.now += step
+
+    # ---- schedulers
+
+    @rule(ahead=st.booleans(), whole=st.booleans())
+    def open_pages(self, ahead: bool, whole: bool) -> None:
+        for member, at in self.lua.timetable().items():
+            if member[:1] == b"p" and (ahead or at <= self.now):
+                if whole:
+                    self.lua.open_whole_page(self.now, int(member[1:]))
+                else:
+                    needs, _ = self.lua.open_page(self.now, int(member[1:]), most=5).run()
+                    self.lua.open_page(self.now, int(member[1:]), *needs, most=5).run()
+
+    @rule(whole=st.booleans(), queue=st.sampled_from(QUEUES))
+    def promote(self, whole: bool, queue: str) -> None:
+        if whole:
+            self.lua.promote_due(self.now)
+        else:
+            self.lua.promote(self.now, [(queue, 5), (queue, 9)]).run()
+
+    @rule()
+    def reclaim(self) -> None:
+        leases = [member for member in self.lua.timetable() if member[:1] == b"l"]
+        self.lua.reclaim(self.now, *leases, allowed=ALLOWED_LOST).run()
+        for known in self.model.tasks.values():
+            if known.state == "leased" and known.ends <= self.now:
+                known.lost += 1
+                known.answered = ""
+                known.state = "waiting" if known.lost <= ALLOWED_LOST else "dead"
+                known.token = 0 if known.state == "waiting" else known.token
+
+    @rule()
+    def guard_and_sweep(self) -> None:
+        self.lua.guard(self.now, *QUEUES).run()
+        self.lua.sweep(self.now).run()
+        for task_id, known in [*self.model.tasks.items()]:
+            if known.state in ("done", "cancelled") and known.forgotten_at <= self.now:
+                del self.model.tasks[task_id]
+
+    # ---- workers
+
+    @rule(most=st.sampled_from([1, 5, 40]), most_bytes=st.sampled_from([0, 300, 1 << 20]))
+    def reserve(self, most: int, most_bytes: int) -> None:
+        asked = [Asked(queue, weight) for queue, weight in zip(QUEUES, (3, 1), strict=True)]
+        got = self.lua.take(self.now, *asked, most=most, most_bytes=most_bytes)
+        self._given(got.tasks)
+        if got.needs and not got.tasks:
+            got = self.lua.take(self.now, *asked, most=most, most_bytes=most_bytes, segments=got.needs)
+            self._given(got.tasks)
+
+    def _given(self, given: list[Held]) -> None:
+        for held in given:
+            known = self.model.tasks[held.id]
+            assert known.state == "waiting", f"{held.id} was given twice"
+            assert known.due <= self.now, f"{held.id} was given early"
+            assert (held.failed, held.lost, held.due) == (known.failed, known.lost, known.due)
+            known.state, known.token, known.ends = "leased", held.token, self.now + LEASE
+            known.answered = ""
+            self.old.append(held)
+
+    @rule(data=st.data(), op=st.sampled_from(sorted(STATE_OF)), delay=instants)
+    def answer(self, data: st.DataObject, op: str, delay: int) -> None:
+        if not self.old:
+            return
+        for held in data.draw(st.lists(st.sampled_from(self.old), max_size=8, unique=True)):
+            self._answer(held, op, max(0, self.now + delay))
+
+    def _answer(self, held: Held, op: str, due: int) -> None:
+        known = self.model.tasks.get(held.id)
+        mine = known is not None and known.token == held.token
+        call = self.lua.retry(self.now, due, held) if op == "retry" else getattr(self.lua, op)(self.now, held)
+        if not known or not mine or known.state != "leased":
+            repeated = mine and known is not None and known.state == known.answered == STATE_OF[op]
+            assert call.run() == [int(repeated)]
+            return
+        assert call.run() == [1]
+        assert call.run() == [1]
+        known.answered = STATE_OF[op]
+        if op == "complete":
+            known.forgotten_at = self.now + KEEP
+            self.model.ended(known, "done")
+            return
+        known.state = STATE_OF[op]
+        known.failed += op in ("retry", "bury")
+        known.due = due if op == "retry" else known.due
+
+    @rule()
+    def renew(self) -> None:
+        held = self.old[-5:]
+        mine = [self.model.tasks.get(task.id) for task in held]
+        leased = [
+            known is not None and known.state == "leased" and known.token == task.token
+            for known, task in zip(mine, held, strict=True)
+        ]
+        assert self.lua.renew(self.now, *held).run() == [int(is_held) for is_held in leased]
+        for known, is_held in zip(mine, leased, strict=True):
+            if known and is_held:
+                known.ends = self.now + LEASE
+
+    # ---- what always holds
+
+    @invariant()
+    def all_adds_up(self) -> None:
+        audit(self.lua, self.now)
+        for queue in QUEUES:
+            counts = self.lua.counts(queue)
+            waiting = counts.pop("delayed", 0) + counts.pop("ready", 0)
+            if waiting:
+                counts["waiting"] = waiting
+            assert counts == {state: number for state, number in self.model.numbers(queue).items() if number}
+
+    @invariant()
+    def nothing_that_is_due_is_beyond_the_schedulers(self) -> None:
+        """Whoever is armed for the first instant of the timetable sees every due task in time."""
+        timetable = self.lua.timetable()
+        first = min(timetable.values(), default=None)
+        armed = self.lua.client.get(self.lua.keys.armed)
+        assert first is None or (armed is not None and int(armed) <= max(first, self.now))
+
+    def teardown(self) -> None:
+        while any(known.state in ("waiting", "leased") for known in self.model.tasks.values()):
+            self.now += 400_000
+            self.open_pages(ahead=False, whole=True)
+            self.lua.promote_due(self.now)
+            self.reclaim()
+            held = self.lua.take_all(self.now, *map(Asked, QUEUES))
+            self._given(held)
+            for task in held:
+                self._answer(task, "complete", 0)
+        self.all_adds_up()
+        self._nothing_is_left()
+
+    def _nothing_is_left(self) -> None:
+        self.lua.take_all(self.now, *map(Asked, QUEUES))
+        self.now += KEEP + 5000
+        self.open_pages(ahead=True, whole=True)
+        self.lua.promote_due(self.now)
+        self.guard_and_sweep()
+        self.lua.guard(self.now + 500, *QUEUES).run()
+        dead = {task_id.encode() for task_id, known in self.model.tasks.items() if known.state == "dead"}
+        assert leftovers(self.lua) == ({b"dead", b"errors", b"records", b"runs"} if dead else set())
+        for key in (self.lua.keys.records, self.lua.keys.runs):
+            assert set(self.lua.client.hkeys(key)) == dead
+        self.lua.client.delete(*(self.lua.keys.prefix + name for name in self.lua.names() or {b"none"}))
+
+
+def test_no_walk_through_the_states_loses_or_doubles_a_task(valkey: Server, namespace: str) -> None:
+    client = valkey.client()
+
+    class Machine(ShardMachine):
+        @classmethod
+        def client(cls) -> object:
+            return client
+
+    run_state_machine_as_test(
+        Machine,
+        settings=settings(
+            max_examples=60,
+            stateful_step_count=35,
+            deadline=None,
+            suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+        ),
+    )
+
+
+def test_pages_of_the_model_are_some_minutes_apart() -> None:
+    assert page_of(NOW + 600_000) - page_of(NOW) == 10

@@ -1,0 +1,80 @@
+"""A walk through every script and each of its ways, for tests that watch what the server is asked meanwhile."""
+
+from __future__ import annotations
+
+from oncue.common.keys import page_of
+from tests.lua.support import KEEP, LEASE, MANY, NOW, Asked, Lua, Task, far, opening, tasks
+
+DUE = NOW + 1000
+FAR = far()
+
+
+def walk(lua: Lua) -> None:
+    """Leaves some tasks in every state."""
+    _delayed(lua)
+    _cancelled(lua)
+    _ready(lua)
+    _answered(lua)
+    _ended(lua)
+    _schedules(lua)
+
+
+def _delayed(lua: Lua) -> None:
+    lua.schedule(NOW, *tasks(MANY + 20, DUE), Task("lone", DUE + 1), Task("other", DUE, "x", 9)).run()
+    lua.schedule(NOW, *tasks(30, FAR, prefix="page"), Task("late", 0), Task("id:with:colons", NOW, "x")).run()
+    lua.schedule(NOW, Task("lone", DUE + 1)).run()
+    lua.locate(NOW, "lone", "late", "page0", "never", whole=True).run()
+    lua.survey().run()
+
+
+def _cancelled(lua: Lua) -> None:
+    waiting = [*tasks(30, FAR, prefix="page")[:12], *tasks(MANY + 20, DUE)[:25], Task("lone", DUE + 1)]
+    for task in waiting:
+        lua.cancel(NOW, task).run()
+    lua.cancel(NOW, Task("late", 0), Task("page20", DUE), Task("never")).run()
+    lua.cancel(opening(FAR), Task("page20", FAR)).run()
+    lua.open_page(opening(FAR), page_of(FAR)).run()
+    lua.open_whole_page(opening(FAR), page_of(FAR))
+
+
+def _ready(lua: Lua) -> None:
+    lua.promote(DUE).run()
+    lua.promote_due(DUE)
+    lua.schedule(DUE - 1, Task("segment", DUE)).run()
+    lua.take(DUE, Asked("q", 1, "9"), Asked("x", 3, "0"))
+    lua.take(DUE, Asked("q"), Asked("x"), most=30, most_bytes=50)
+
+
+def _answered(lua: Lua) -> None:
+    held = lua.take_all(DUE, Asked("q"), Asked("x"))
+    lua.renew(DUE + 1, *held[:5]).run()
+    lua.complete(DUE + 1, *held[:10]).run()
+    lua.complete(DUE + 1, *held[:10]).run()
+    lua.retry(DUE + 1, DUE, *held[10:12]).run()
+    lua.retry(DUE + 1, DUE + 90, *held[12:14]).run()
+    lua.retry(DUE + 1, far(DUE), *held[14:16]).run()
+    lua.bury(DUE + 1, *held[16:18]).run()
+    lua.release(DUE + 1, *held[18:20]).run()
+
+
+def _ended(lua: Lua) -> None:
+    ended = DUE + 5 * LEASE
+    for allowed in (0, 3):
+        leases = [member for member in lua.timetable() if member[:1] == b"l"][:5]
+        lua.reclaim(ended, *leases, allowed=allowed).run()
+    for queue in "qx":
+        lua.client.lpop(lua.keys.wake(queue))
+    lua.guard(ended, "q", "x").run()
+    lua.sweep(ended + KEEP, 5).run()
+    lua.sweep(ended + KEEP).run()
+
+
+def _schedules(lua: Lua) -> None:
+    lua.put_schedule("report", DUE).run()
+    lua.put_schedule("report", DUE).run()
+    lua.fire(DUE, "report", DUE, DUE + 60_000, Task("tick", DUE)).run()
+    lua.fire(DUE, "report", DUE, DUE + 60_000, Task("tick", DUE)).run()
+    lua.fire(DUE + 60_000, "report", DUE + 60_000, None, Task("tick2", DUE + 60_000)).run()
+    lua.put_schedule("report", None, "h2").run()
+    lua.disarm("report", "h2").run()
+    lua.remove_schedule("report").run()
