@@ -43,7 +43,6 @@ class ServerClock:
         self._offset_s = 0.0
         self._synced_at: float | None = None
         self._is_stale = False
-        self._asked = False
 
     def sync(self) -> None:
         """Asks the server; raises what the connection raises."""
@@ -52,7 +51,6 @@ class ServerClock:
         self._offset_s = seconds + micros / 1e6 - at
         self._synced_at = at
         self._is_stale = False
-        self._asked = True
 
     def forget(self) -> None:
         """The next refresh asks again: after a reconnection another server may answer."""
@@ -74,7 +72,7 @@ class ServerClock:
 
         For lines of a log and for waits that begin now, where a server that is away must stop nobody.
         """
-        return int((monotonic_s() + self._offset_s) * 1000) if self._asked else host_now_ms()
+        return host_now_ms() if self._synced_at is None else self.now_ms()
 
     def monotonic_at(self, instant_ms: int) -> float:
         """The monotonic second at which the server's clock shows ``instant_ms``, as far as known now."""

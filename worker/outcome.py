@@ -46,13 +46,25 @@ Outcome = Done | Retry | Bury | Release
 
 
 def failure(error: BaseException, at_ms: int) -> bytes:
-    """An error as JSON: type, message, traceback, at_ms."""
+    """An error as JSON: type, message, traceback, at_ms. Never raises, whatever a handler has raised."""
     text = "".join(traceback.format_exception(error))
     return msgspec.json.encode(
         {
-            "type": type(error).__qualname__,
-            "message": str(error)[:_MOST_TEXT],
-            "traceback": text[-_MOST_TEXT:],
+            "type": _clean(type(error).__qualname__),
+            "message": _clean(_message(error)[:_MOST_TEXT]),
+            "traceback": _clean(text[-_MOST_TEXT:]),
             "at_ms": at_ms,
         }
     )
+
+
+def _message(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - a handler's own exception may do anything here
+        return "<no text: its __str__ failed>"
+
+
+def _clean(text: str) -> str:
+    # The name of a file that is no UTF-8 stands in an error as lone surrogates, which JSON cannot hold.
+    return text.encode(errors="backslashreplace").decode()
