@@ -4,7 +4,12 @@ from typing import Annotated
 
 import typer
 
+from oncue.cli.cron import cron
+from oncue.cli.doctor import doctor
+from oncue.cli.schedule import schedule
 from oncue.cli.scheduler import scheduler
+from oncue.cli.stats import stats
+from oncue.cli.task import task
 from oncue.cli.up import up
 from oncue.cli.worker import worker
 
@@ -17,8 +22,10 @@ program = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (up, scheduler, worker):
+for command in (up, scheduler, worker, schedule, stats, doctor):
     program.command()(command)
+program.add_typer(task, name="task")
+program.add_typer(cron, name="cron")
 
 
 def _version(wanted: bool) -> None:

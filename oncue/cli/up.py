@@ -26,7 +26,7 @@ _OF_OTHER_SERVERS = ("ONCUE_USERNAME", "ONCUE_PASSWORD", "ONCUE_PASSWORD_FILE", 
 
 AppArgument = Annotated[
     str | None,
-    typer.Argument(metavar="[MODULE:APP]", help="The app, such as shop.tasks:app; no worker without it."),
+    typer.Argument(metavar="MODULE:APP", help="The app, such as shop.tasks:app; no worker without it."),
 ]
 DataDir = Annotated[
     str | None, typer.Option(metavar="DIR", help="Where the data lies; ~/.local/state/oncue without it.")

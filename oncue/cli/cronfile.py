@@ -1,0 +1,99 @@
+"""What `oncue cron` finds out without a server: faults, warnings and ticks of the schedules of a file."""
+
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from oncue.cli.options import Given
+from oncue.cli.schedule import read_time
+from oncue.common.clock import host_now_ms
+from oncue.common.config import check, load
+from oncue.common.configtypes import Config, ScheduleConfig
+from oncue.common.cron import Cron
+from oncue.common.due import due_ms
+from oncue.common.errors import BadInput
+from oncue.common.problem import Refused
+from oncue.common.task import instant
+
+
+def check_file(file: str) -> dict[str, Any]:
+    """Faults and warnings of a file by itself: neither variables nor flags count."""
+    problems = check(file)
+    try:
+        schedules = load(file, {}, {}).schedules
+    except Refused:
+        schedules = {}
+    return {
+        "ok": not problems,
+        "schedules": len(schedules),
+        "problems": [{**asdict(problem), "sentence": problem.sentence} for problem in problems],
+        "warnings": [
+            {"schedule": entry.name, "line": entry.line, "text": text}
+            for entry in schedules.values()
+            for text in _cron(entry).warnings
+        ],
+    }
+
+
+def previews(
+    given: Given, what: str | None, tz: str | None, start: str | None, count: int
+) -> list[dict[str, Any]]:
+    """Meaning, warnings and next ticks of an expression, of a schedule of the file, or of all of them."""
+    since_ms = host_now_ms() if start is None else due_ms(read_time(start), 0)
+    config = given.load()
+    if what is not None and (" " in what.strip() or what.startswith("@")):
+        return [_preview("", Cron(what, tz or config.timezone), since_ms, count)]
+    return [
+        _preview(entry.name, _cron(entry, tz), since_ms, count) for entry in _wanted(config, what, given.path)
+    ]
+
+
+def _wanted(config: Config, name: str | None, path: str | None) -> list[ScheduleConfig]:
+    if path is None:
+        raise BadInput('name a file with --config, or give an expression in quotes, such as "30 2 * * *"')
+    for problem in config.invalid:
+        if name in (None, problem.schedule):
+            raise Refused([problem])
+    if name is None:
+        return list(config.schedules.values())
+    if name not in config.schedules:
+        known = ", ".join(config.schedules) or "none"
+        raise BadInput(f"there is no schedule {name} in {path}; it has: {known}")
+    return [config.schedules[name]]
+
+
+def _cron(entry: ScheduleConfig, tz: str | None = None) -> Cron:
+    return Cron(entry.cron, tz or entry.timezone, seed=entry.name)
+
+
+def _preview(name: str, cron: Cron, since_ms: int, count: int) -> dict[str, Any]:
+    zone, since = ZoneInfo(cron.tz), instant(since_ms).astimezone(UTC)
+    ticks: list[datetime] = cron.after(since, count)
+    return {
+        "name": name,
+        "cron": cron.expr,
+        "timezone": cron.tz,
+        "meaning": cron.explain(),
+        "warnings": cron.warnings,
+        "ticks": [tick.astimezone(zone).isoformat(timespec="seconds") for tick in ticks],
+    }
+
+
+def invalid_rows(given: Given) -> list[dict[str, Any]]:
+    """The schedules that the file gets wrong, as rows of a list; none where no file is named."""
+    faults: dict[str, list[str]] = {}
+    for problem in given.load().invalid:
+        faults.setdefault(problem.schedule, []).append(problem.sentence)
+    return [
+        {
+            "name": name,
+            "cron": None,
+            "timezone": None,
+            "queue": None,
+            "next": None,
+            "valid": False,
+            "reason": "; ".join(sentences),
+        }
+        for name, sentences in sorted(faults.items())
+    ]
