@@ -52,6 +52,20 @@ def test_the_known_clock_is_never_ahead_and_behind_by_no_more_than_the_answers_w
             assert -0.01 <= behind <= travel_s * 1000 + 1.01
 
 
+def test_the_making_of_the_connection_does_not_count_as_travel(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(monkeypatch, travel_s=0.05)
+    ask = world.clock._ask
+
+    def connect_first() -> tuple[int, int]:
+        answer = ask()
+        world.travel_s = 0.0001
+        return answer
+
+    world.clock._ask = connect_first
+    assert world.server_s * 1000 - world.clock.now_ms() < 2
+    assert world.asked == 2
+
+
 def test_a_step_of_the_hosts_clock_moves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     with freezegun.freeze_time("2026-01-01T00:00:00Z") as host:
         world = World(monkeypatch)
