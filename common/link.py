@@ -19,6 +19,8 @@ from redis.exceptions import (
     AuthenticationError,
     BusyLoadingError,
     ClusterDownError,
+    NoPermissionError,
+    OutOfMemoryError,
     ReadOnlyError,
     RedisClusterException,
     RedisError,
@@ -235,15 +237,19 @@ class Link:
         if isinstance(error, OncueError):
             return error
         where = self.address.shown
-        if isinstance(error, AuthenticationError) or str(error).startswith(("NOAUTH", "WRONGPASS", "NOPERM")):
+        if isinstance(error, AuthenticationError):
             return WrongServer(
                 f"the server at {where} refuses the login: check user name and password ({said(error)})"
+            )
+        if isinstance(error, NoPermissionError):
+            return WrongServer(
+                f"the server at {where} forbids its user a command that oncue needs ({said(error)})"
             )
         if isinstance(error, ReadOnlyError):
             return StoreUnavailable(
                 f"the server at {where} is a read-only replica: give the primary's address"
             )
-        if str(error).startswith("OOM"):
+        if isinstance(error, OutOfMemoryError):
             return StoreUnavailable(f"the server at {where} is out of memory: raise maxmemory")
         if is_passing(error):
             return StoreUnavailable(

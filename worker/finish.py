@@ -7,6 +7,8 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from redis.exceptions import OutOfMemoryError
+
 from oncue.common.clock import monotonic_s
 from oncue.common.link import FAULTS, Backoff, is_passing
 from oncue.common.shard import KeyTable, Shard, slot
@@ -85,7 +87,9 @@ class Finisher:
                 break
             except FAULTS as error:
                 pause_s = backoff.pause_s()
-                if not is_passing(error) or monotonic_s() >= self._ends_at:
+                # A server that is out of memory will take the outcome when it has some: to finish a task frees memory.
+                is_hopeless = not is_passing(error) and not isinstance(error, OutOfMemoryError)
+                if is_hopeless or monotonic_s() >= self._ends_at:
                     _log.error("%s: %d outcomes are lost", shard.link.named(error), len(outcomes))
                     answers = [1] * len(outcomes)
                     break
