@@ -4,7 +4,8 @@
 -- ARGV  1 now in ms, 2 "1" to have records and errors too; then ids
 -- Output  for each task: empty if unknown, else state, due in ms, band, queue, attempts, failed, lost, record, error;
 --         the last two are empty if not asked for. A cancelled or done task has neither queue nor record any more, and
---         in place of the due time the instant at which it will be forgotten. So it is with a record that cannot be read.
+--         in place of the due time the instant at which it will be forgotten. So it is with a record that cannot be
+--         read.
 -- Cost  O(ids given)
 --
 -- Dies before or after: nothing has changed.

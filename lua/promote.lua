@@ -6,9 +6,8 @@
 -- Output  head of the timetable
 -- Cost  O(64 members), whatever is in the buckets
 --
--- What is due but not declared stays for the next call, which the head tells about. All schedulers make this call at
--- the same due time; the first moves, the others find nothing. Dies before: the others move it. Dies after: it is
--- ready.
+-- What is due but not declared stays for the next call, which the head tells about. All schedulers call it at the
+-- same due time; the first moves, the others find nothing. Dies before: the others move it. Dies after: it is ready.
 
 -- include: expect
 -- include: arm
