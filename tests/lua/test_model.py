@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from itertools import count
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
@@ -269,6 +270,7 @@ class ShardMachine(RuleBasedStateMachine):
         self.lua.client.delete(*(self.lua.keys.prefix + name for name in self.lua.names() or {b"none"}))
 
 
+@pytest.mark.slow
 def test_no_walk_through_the_states_loses_or_doubles_a_task(valkey: Server, namespace: str) -> None:
     client = valkey.client()
 
@@ -280,7 +282,7 @@ def test_no_walk_through_the_states_loses_or_doubles_a_task(valkey: Server, name
     run_state_machine_as_test(
         Machine,
         settings=settings(
-            max_examples=60,
+            max_examples=40,
             stateful_step_count=35,
             deadline=None,
             suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
