@@ -161,6 +161,8 @@ class Known:
     def __init__(self, shard: Shard) -> None:
         self._shard = shard
         self._known: dict[str, Definition] = {}
+        # A tick that was near when it was disarmed stands in the caller's head until it is due, and is asked for again.
+        self._reported: dict[str, bytes] = {}
 
     def get(self, names: Iterable[str]) -> dict[str, Definition]:
         """The usable ones of ``names``; one that is not is disarmed and logged once."""
@@ -182,7 +184,8 @@ class Known:
                 self._known[name] = read(name, text or b"")
             except (BadInput, CronError) as error:
                 self._disarm(name, (text or b"")[:HASH_BYTES])
-                if text is not None:
+                if text is not None and self._reported.get(name) != text:
+                    self._reported[name] = text
                     _log.error("schedule %s is invalid and will not fire: %s", name, error)
 
     def _disarm(self, name: str, found: bytes) -> None:
