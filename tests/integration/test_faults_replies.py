@@ -1,0 +1,206 @@
+"""A reply that is lost on its way (P19): the server has done it, the caller does it again, and it counts once."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+import pytest
+from redis.exceptions import ConnectionError as LinkDown
+
+from oncue import App, Task
+from oncue.common.configtypes import ScheduleConfig
+from oncue.common.retry import RetryPolicy
+from oncue.common.scripts import script
+from oncue.common.store import Store
+from oncue.scheduler.schedules import apply
+from tests.support.link import Request
+from tests.support.product import MINUTE_MS, START_MS, FixedClock, Hands, Passes, app_on, opened, running
+from tests.support.proxy import Proxy, command
+from tests.support.servers import RedisServer
+from tests.support.waiting import eventually
+
+TIMES = 100
+LEASE_MS = 2000
+
+
+def call_of(name: str) -> Callable[[Request], bool]:
+    """A predicate for `cut_reply`: true for the calls of one script."""
+    sha = script(name).sha.encode()
+    return lambda request: request[0].upper() == b"EVALSHA" and request[1] == sha
+
+
+class Bench:
+    """A product behind a proxy whose replies are cut on order, and the same store reached directly."""
+
+    def __init__(self, proxy: Proxy, cut: Store, direct: Store, clock: FixedClock) -> None:
+        self.proxy, self.clock, self.direct = proxy, clock, direct
+        self.app, self.cut_app = app_on(direct), app_on(cut)
+        self.passes, self.cut_passes = Passes(direct), Passes(cut)
+        self.hands = Hands(direct, ["default"], LEASE_MS)
+        self.cut_hands = Hands(cut, ["default"], LEASE_MS)
+        self._expected = 0
+        # Every script is known to the server before any reply is lost: a first call is EVALSHA and then EVAL.
+        self.app.schedule_task(self.at(-1), "warm")
+        for name in ("promote", "reserve", "complete", "retry", "bury", "release", "fire"):
+            direct.link.node(b"x").script_load(script(name).text)
+        self.hands.complete(*self.hands.reserve())
+
+    def at(self, offset_ms: int) -> float:
+        return (self.clock.ms + offset_ms) / 1000
+
+    def is_lost(self, name: str, call: Callable[[], object]) -> None:
+        """Make one call of a script, whose reply does not come back."""
+        self.proxy.cut_reply(call_of(name))
+        with pytest.raises(LinkDown):
+            call()
+        self._expected += 1
+        assert self.proxy.cuts == self._expected
+
+    def reserved(self) -> Task:
+        """A task in hand."""
+        self.app.schedule_task(self.at(-1), 1)
+        (task,) = self.hands.reserve()
+        return task
+
+    def counts(self) -> dict[str, int]:
+        return {state: number for state, number in self.direct.counts()["default"].items() if number}
+
+
+@pytest.fixture
+def bench(valkey: RedisServer, namespace: str) -> Iterator[Bench]:
+    clock = FixedClock()
+    with (
+        Proxy(valkey.url) as proxy,
+        opened(proxy, namespace, clock=clock) as cut,
+        opened(valkey, namespace, clock=clock) as direct,
+    ):
+        yield Bench(proxy, cut, direct, clock)
+
+
+def test_a_schedule_call_whose_reply_is_lost_leaves_one_task(bench: Bench) -> None:
+    for offset_ms in (-1, 5000, 10 * MINUTE_MS):
+        for _ in range(TIMES // 3):
+            bench.proxy.cut_reply(call_of("schedule"))
+            bench.cut_app.schedule_task(bench.at(offset_ms), 1)
+    assert bench.proxy.cuts == TIMES // 3 * 3
+    assert sum(bench.counts().values()) == 1 + TIMES // 3 * 3
+
+
+def test_a_schedule_call_repeated_after_its_task_is_done_does_not_run_it_again(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run_it_meanwhile(seconds: float) -> None:
+        bench.hands.complete(*bench.hands.reserve())
+
+    monkeypatch.setattr("oncue.common.store.sleep_s", run_it_meanwhile)
+    for id in (None, "mine"):
+        bench.proxy.cut_reply(call_of("schedule"))
+        bench.cut_app.schedule_task(bench.at(-1), 1, id=id)
+    assert bench.proxy.cuts == 2
+    assert bench.counts() == {"done": 3}
+
+
+def test_a_promotion_whose_reply_is_lost_has_moved_its_tasks_once(bench: Bench) -> None:
+    for n in range(TIMES):
+        bench.app.schedule_task(bench.at(1000), n)
+        bench.clock.pass_ms(1000)
+        bench.is_lost("promote", bench.cut_passes)
+        bench.cut_passes()
+        bench.passes()
+        (task,) = bench.hands.reserve()
+        assert (task.data, task.attempt) == (n, 1)
+        bench.hands.complete(task)
+    assert bench.counts() == {"done": TIMES + 1}
+
+
+def test_a_reservation_whose_reply_is_lost_comes_back_when_its_lease_ends(bench: Bench) -> None:
+    for n in range(TIMES):
+        bench.app.schedule_task(bench.at(-1), n)
+        bench.is_lost("reserve", bench.cut_hands.reserve)
+        assert bench.cut_hands.reserve() == []
+        bench.clock.pass_ms(LEASE_MS)
+        bench.passes()
+        (task,) = bench.cut_hands.reserve()
+        assert (task.data, task.attempt, task.lost) == (n, 2, 1)
+        bench.hands.complete(task)
+    assert bench.counts() == {"done": TIMES + 1}
+
+
+def test_a_completion_whose_reply_is_lost_counts_once(bench: Bench) -> None:
+    for _ in range(TIMES):
+        task = bench.reserved()
+        bench.is_lost("complete", lambda task=task: bench.cut_hands.complete(task))  # type: ignore[misc]
+        assert bench.cut_hands.complete(task) == [1]
+    assert bench.counts() == {"done": TIMES + 1}
+
+
+def test_a_retry_whose_reply_is_lost_counts_once(bench: Bench) -> None:
+    for _ in range(TIMES):
+        task = bench.reserved()
+        due_ms = bench.clock.ms + 1000
+        bench.is_lost("retry", lambda task=task, due_ms=due_ms: bench.cut_hands.retry(task, due_ms))  # type: ignore[misc]
+        assert bench.cut_hands.retry(task, due_ms) == 1
+        bench.clock.pass_ms(1000)
+        bench.passes()
+        (again,) = bench.hands.reserve()
+        assert (again.id, again.failed, again.attempt) == (task.id, 1, 2)
+        bench.hands.complete(again)
+    assert bench.counts() == {"done": TIMES + 1}
+
+
+def test_a_burial_and_a_release_whose_replies_are_lost_count_once(bench: Bench) -> None:
+    for _ in range(TIMES // 2):
+        task = bench.reserved()
+        bench.is_lost("release", lambda task=task: bench.cut_hands.release(task))  # type: ignore[misc]
+        assert bench.cut_hands.release(task) == [1]
+        (again,) = bench.hands.reserve()
+        assert again.attempt == 1
+        bench.is_lost("bury", lambda again=again: bench.cut_hands.bury(again))  # type: ignore[misc]
+        assert bench.cut_hands.bury(again) == 1
+    assert bench.counts() == {"done": 1, "dead": TIMES // 2}
+
+
+def test_a_tick_whose_reply_is_lost_makes_one_task(bench: Bench) -> None:
+    apply(bench.direct, [ScheduleConfig("beat", "* * * * *", "UTC", "default", None)], "test")
+    ids = set()
+    for n in range(1, TIMES + 1):
+        bench.clock.ms = START_MS + n * MINUTE_MS
+        bench.is_lost("fire", bench.cut_passes)
+        bench.cut_passes()
+        bench.passes()
+        (task,) = bench.hands.reserve()
+        assert task.planned_at == task.due
+        ids.add(task.id)
+        bench.hands.complete(task)
+    assert len(ids) == TIMES
+    assert bench.counts() == {"done": TIMES + 1}
+
+
+def test_with_replies_lost_everywhere_at_once_each_task_runs_once(
+    valkey: RedisServer, namespace: str
+) -> None:
+    """Threads of their own, under the real clock; what a lost reservation took comes back after its lease of 1 s."""
+    runs: Counter[str] = Counter()
+    lock = threading.Lock()
+
+    def handler(task: Task) -> None:
+        with lock:
+            runs[task.id] += 1
+        if task.data % 3 == 0 and task.failed == 0:
+            raise ValueError("once more")
+
+    with Proxy(valkey.url) as proxy, opened(proxy, namespace) as store:
+        app: App = app_on(store)
+        policies = {"default": RetryPolicy(first_s=0.05, jitter=0)}
+        settings = {"schedulers": 2, "workers": 2, "lease_ms": 1000, "policies": policies}
+        with running(store, handlers={"default": handler}, **settings):  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+            proxy.cut_reply(command("EVALSHA"), times=60)
+            now = store.now_ms("default")
+            ids = [app.schedule_task((now + 5 * n) / 1000, n, id=f"n{n}") for n in range(300)]
+            eventually(lambda: store.counts()["default"].get("done") == 300, 30, "300 done")
+        assert proxy.cuts == 60
+        counts = {state: number for state, number in store.counts()["default"].items() if number}
+        assert counts == {"done": 300}
+    assert runs == {task_id: 1 + (n % 3 == 0) for n, task_id in enumerate(ids)}

@@ -1,0 +1,122 @@
+"""Faults that users of other products reported: long waits, idle servers, the far future, the last moment."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+
+import pytest
+
+from oncue import NewTask, Task
+from oncue.common import wait
+from oncue.common.clock import RESYNC_S, ServerClock
+from oncue.common.store import Store
+from tests.support.product import app_on, opened, running
+from tests.support.servers import Monitor, RedisServer, Server
+from tests.support.waiting import eventually, pause
+
+COMMANDS_PER_MINUTE = 12
+
+
+@pytest.fixture
+def store(valkey: RedisServer, namespace: str) -> Iterator[Store]:
+    with opened(valkey, namespace) as store:
+        yield store
+
+
+class Runs:
+    """A handler that notes each run, and how far from its due time it began."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._lock = threading.Lock()
+        self.ids: Counter[str] = Counter()
+        self.late_ms: list[int] = []
+
+    def __call__(self, task: Task) -> None:
+        late = self._store.shard(task.queue).now_ms() - task.due_ms
+        with self._lock:
+            self.ids[task.id] += 1
+            self.late_ms.append(late)
+
+    def wait_for(self, number: int, timeout_s: float = 15) -> None:
+        eventually(lambda: self.ids.total() >= number, timeout_s, f"{number} runs")
+
+
+def test_a_task_that_waits_for_many_leases_is_handed_out_once_and_only_when_due(store: Store) -> None:
+    """P01: the lease begins when a task is reserved, which is not before it is due."""
+    app, runs = app_on(store), Runs(store)
+    with running(store, handlers={"default": runs}, schedulers=2, workers=2, lease_ms=500):
+        task_id = app.schedule_task((store.now_ms("default") + 3000) / 1000, 1)
+        seen = set()
+
+        def has_run() -> bool:
+            found = app.get(task_id)
+            seen.add((found.state, found.attempts))
+            return found.state == "done"
+
+        eventually(has_run, 10)
+    assert ("delayed", 0) in seen
+    assert {attempts for state, attempts in seen} <= {0, 1}
+    assert runs.ids == {task_id: 1}
+    assert 0 <= runs.late_ms[0] < 250
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("minute_s", "waiting"), [(60, 1000), (8, 0)], ids=["1,000 far tasks", "nothing, a minute in 8 s"]
+)
+def test_an_idle_cluster_asks_next_to_nothing(
+    valkey: RedisServer,
+    namespace: str,
+    monkeypatch: pytest.MonkeyPatch,
+    record_property: Callable[[str, object], None],
+    minute_s: int,
+    waiting: int,
+) -> None:
+    """P20: two schedulers and four workers of ten threads; all that recurs is the blocks' end and the clock's check."""
+    monkeypatch.setattr(wait, "BLOCK_S", wait.BLOCK_S * minute_s / 60)
+    monkeypatch.setattr(ServerClock.refresh, "__defaults__", (RESYNC_S * minute_s / 60,))
+    with ExitStack() as stack:
+        stores = [stack.enter_context(opened(valkey, namespace)) for _ in range(6)]
+        app = app_on(stores[0])
+        tomorrow = stores[0].now_ms("default") // 1000 + 86_400
+        app.schedule_many([NewTask(tomorrow + n, n) for n in range(waiting)])
+        stack.enter_context(running(*stores, handlers={"default": print}, schedulers=2, workers=4))
+        eventually(lambda: int(valkey.admin.info("clients")["blocked_clients"]) == 6, 10, "all asleep")
+        with Monitor(valkey) as seen:
+            pause(minute_s)
+    asked = Counter(one.command for one in seen.commands if not one.lua)
+    print("commands in a minute:", asked.total(), dict(asked))
+    record_property("commands_per_minute", asked.total())
+    assert asked.total() <= COMMANDS_PER_MINUTE, asked
+
+
+def test_of_ten_thousand_tasks_cancelled_at_the_last_moment_each_is_either_cancelled_or_run(
+    server: Server, namespace: str
+) -> None:
+    """P26: from 50 ms before the common instant on, four threads cancel."""
+    with opened(server, namespace, shards=server.shards) as store:
+        app, runs = app_on(store), Runs(store)
+        clock = store.shards[0]
+        due_ms = clock.now_ms() + 3000
+        ids = app.schedule_many([NewTask(due_ms / 1000, n) for n in range(10_000)])
+        with (
+            running(store, handlers={"default": runs}, schedulers=2, workers=2),
+            ThreadPoolExecutor(4) as pool,
+        ):
+            eventually(lambda: clock.now_ms() >= due_ms - 50, 10)
+            answers = dict(zip(ids, pool.map(app.cancel, ids), strict=True))
+            cancelled = {task_id for task_id, taken_back in answers.items() if taken_back}
+            runs.wait_for(len(ids) - len(cancelled), 30)
+            eventually(lambda: store.counts()["default"].get("leased") == 0)
+        counts = {state: number for state, number in store.counts()["default"].items() if number}
+        assert set(runs.ids) | cancelled == set(ids)
+        assert not set(runs.ids) & cancelled
+        assert set(runs.ids.values()) == {1}
+        assert counts == {"done": len(runs.ids), "cancelled": len(cancelled)}
+        assert min(runs.late_ms) >= 0
+        assert cancelled
