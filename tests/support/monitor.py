@@ -132,7 +132,10 @@ def _unescape(match: re.Match[bytes]) -> bytes:
 
 def _connect(node: RedisServer) -> socket.socket:
     if node.socket_path is None:
-        return socket.create_connection(("127.0.0.1", node.port), 10)
+        connection = socket.create_connection(("127.0.0.1", node.port), 10)
+        # A server that is asked nothing says nothing, for as long as it likes.
+        connection.settimeout(None)
+        return connection
     connection = socket.socket(socket.AF_UNIX)
     connection.connect(str(node.socket_path))
     return connection
