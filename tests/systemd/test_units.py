@@ -104,7 +104,7 @@ def test_the_commands_are_the_documented_ones() -> None:
     scheduler, worker = (settings(name)["ExecStart"] for name in SERVICES)
     assert scheduler == ["/usr/bin/env oncue scheduler --config /etc/oncue/oncue.yaml"]
     assert worker == ["/usr/bin/env oncue worker ${ONCUE_APP}"]
-    assert settings(SERVICES[0])["ExecReload"] == ["/bin/kill -HUP $MAINPID"]
+    assert settings(SERVICES[0])["ExecReload"] == ["/bin/sh -c 'kill -HUP ${MAINPID}'"]
 
 
 def test_a_worker_has_time_to_hand_back_before_it_is_killed() -> None:

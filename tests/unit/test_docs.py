@@ -7,6 +7,9 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
+
+from oncue.cli.program import program
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("README.md"), *(ROOT / "docs").glob("*.md")])
@@ -47,6 +50,12 @@ def make_targets() -> frozenset[str]:
     return frozenset(re.findall(r"^([a-z][\w-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 
 
+@cache
+def commands() -> frozenset[str]:
+    shown = CliRunner().invoke(program, ["--help"]).stdout.partition("Commands:")[2]
+    return frozenset(re.findall(r"^  ([a-z]+)  ", shown, re.MULTILINE))
+
+
 def exists(pattern: str) -> bool:
     named = pattern.rstrip("./") or pattern
     return any(ROOT.glob(named)) if "*" in named else (ROOT / named).exists()
@@ -65,6 +74,14 @@ def test_every_relative_link_leads_somewhere(page: Path) -> None:
 def test_every_make_target_exists(page: Path) -> None:
     named = set(re.findall(r"(?:^|[`$;&]|\s)make ([a-z][\w-]*)", code_of(page.read_text()), re.MULTILINE))
     assert sorted(named - make_targets()) == []
+
+
+def test_every_command_exists(page: Path) -> None:
+    # `oncue` at the start of a line or span, or behind a path: "the `oncue` user" and "import oncue" are no commands.
+    named = set(
+        re.findall(r"(?:^\s*|[`/]|\$ )oncue ([a-z]+)\b(?! -)", code_of(page.read_text()), re.MULTILINE)
+    )
+    assert sorted(named - commands()) == []
 
 
 def test_the_checks_see_what_is_missing() -> None:
