@@ -167,6 +167,7 @@ def _cancel(shard: Shard, task_id: str, hint: bytes, keep_ms: int) -> bytes:
         keys.counts,
         keys.stale,
         keys.finished,
+        keys.errors,
         keys.armed,
         keys.notify,
     )

@@ -1,6 +1,7 @@
 -- cancel: takes waiting tasks out for good.
 --
--- KEYS  1 records, 2 runs, 3 timetable, 4 counts, 5 stale, 6 finished, 7 armed, 8 notify; 9.. pages and buckets
+-- KEYS  1 records, 2 runs, 3 timetable, 4 counts, 5 stale, 6 finished, 7 errors, 8 armed, 9 notify;
+--       10.. pages and buckets
 -- ARGV  1 now in ms, 2 how long finished tasks are remembered in ms; then for each task: id, and for the due time that
 --       the caller believes: the index in KEYS of its page, and of its bucket
 -- Output  for each task: "cancelled" (now or before), "leased", "done", "dead", "unknown", or a need: "=<due>:..." that
@@ -20,9 +21,9 @@
 -- include: finish
 
 local keys = {records = KEYS[1], runs = KEYS[2], timetable = KEYS[3], counts = KEYS[4], stale = KEYS[5],
-    finished = KEYS[6], armed = KEYS[7], notify = KEYS[8]}
+    finished = KEYS[6], errors = KEYS[7], armed = KEYS[8], notify = KEYS[9]}
 local now, keep = tonumber(ARGV[1]), tonumber(ARGV[1]) + tonumber(ARGV[2])
-expect(#KEYS >= 8 and #ARGV % 3 == 2)
+expect(#KEYS >= 9 and #ARGV % 3 == 2)
 local ANSWERS = {l = "leased", x = "dead", d = "done", c = "cancelled"}
 
 -- Compared by the end of the key's name: the store's keys all end in it.
@@ -54,8 +55,11 @@ local function cancel(id, page, bucket)
     if place == "opening" then
         return page_member(due)
     end
+    if text then
+        redis.call("HDEL", keys.errors, id)
+    end
     run.state = "c"
-    finish(keys, id, run, keep)
+    finish(keys, {{id, run}}, keep)
     redis.call("HINCRBY", keys.counts, queue .. (place == "ready" and ":ready" or ":delayed"), -1)
     redis.call("HINCRBY", keys.counts, queue .. ":cancelled", 1)
     if place == "lone" then

@@ -19,22 +19,42 @@ local keys = {runs = KEYS[1], timetable = KEYS[2], counts = KEYS[3], records = K
 local keep = tonumber(ARGV[1]) + tonumber(ARGV[2])
 expect(#KEYS == 8 and #ARGV % 4 == 2)
 
-local function complete(id, token, queue, band)
-    local run, left = held_run(keys, id, token)
-    if not run then
-        return left == "d" and 1 or 0
-    end
-    if run.failed > 0 or run.lost > 0 then
-        redis.call("HDEL", keys.errors, id)
-    end
-    run.state = "d"
-    finish(keys, id, run, keep)
-    end_lease(keys, queue, band, id, "done")
-    return 1
+local ids, seen = {}, {}
+for i = 3, #ARGV, 4 do
+    ids[#ids + 1] = ARGV[i]
+end
+if #ids == 0 then
+    return {}
 end
 
-local answers = {}
-for i = 3, #ARGV, 4 do
-    answers[#answers + 1] = complete(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3])
+local answers, members, failed, counted = {}, {}, {}, {}
+local done = {}
+for n, text in ipairs(redis.call("HMGET", keys.runs, unpack(ids))) do
+    local at = 4 * n - 1
+    local id, queue = ARGV[at], ARGV[at + 2]
+    local run, left = held_by(text, ARGV[at + 1])
+    answers[n] = (run or left == "d") and 1 or 0
+    if run and not seen[id] then
+        seen[id] = true
+        run.state = "d"
+        done[#done + 1] = {id, run}
+        members[#members + 1] = lease_member(queue, ARGV[at + 3], id)
+        counted[queue] = (counted[queue] or 0) + 1
+        if run.failed > 0 or run.lost > 0 then
+            failed[#failed + 1] = id
+        end
+    end
+end
+
+if #done > 0 then
+    finish(keys, done, keep)
+    redis.call("ZREM", keys.timetable, unpack(members))
+    for queue, number in pairs(counted) do
+        redis.call("HINCRBY", keys.counts, queue .. ":leased", -number)
+        redis.call("HINCRBY", keys.counts, queue .. ":done", number)
+    end
+end
+if #failed > 0 then
+    redis.call("HDEL", keys.errors, unpack(failed))
 end
 return answers

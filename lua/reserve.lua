@@ -133,10 +133,12 @@ local function give_back(entries, first, source, list, reference)
     redis.call("LPUSH", source, unpack(kept))
 end
 
-local tasks, texts, members = {}, {}, {}
+local tasks, ids, marks, members = {}, {}, {}, {}
+local ends = now + lease
+-- How large records are here, by the largest seen: as many are read at once as surely fit into the bytes left.
+local largest = 4096
 
-local function take(queue, band, id, placement, text)
-    local record = redis.call("HGET", keys.records, id)
+local function take(queue, band, id, placement, record, text)
     -- An id that no caller could have chosen belongs to nobody.
     if not record or id:find("[^%w._:@/+-]") then
         return
@@ -156,25 +158,34 @@ local function take(queue, band, id, placement, text)
     tasks[task + 1], tasks[task + 2], tasks[task + 3], tasks[task + 4], tasks[task + 5], tasks[task + 6] =
         id, record, run.attempts, run.failed, run.lost, run.due
     run.state, run.attempts = "l", run.attempts + 1
-    texts[#texts + 1] = {id, run}
-    members[#members + 1] = now + lease
-    members[#members + 1] = lease_member(queue.name, band, id)
+    ids[#ids + 1], marks[#marks + 1] = id, run
+    members[2 * #ids - 1], members[2 * #ids] = ends, lease_member(queue.name, band, id)
     queue.number, left, bytes_left = queue.number + 1, left - 1, bytes_left - #record
+    largest = math.max(largest, #record)
 end
 
 local function take_all(queue, band, entries, source, list, reference)
-    local ids = {}
+    local names, placements = {}, {}
     for i, text in ipairs(entries) do
-        ids[i] = entry_parts(text)
+        names[i], placements[i] = entry_parts(text)
     end
-    local runs = redis.call("HMGET", keys.runs, unpack(ids))
-    for i, text in ipairs(entries) do
+    local runs = redis.call("HMGET", keys.runs, unpack(names))
+    local first = 1
+    while first <= #names do
         if bytes_left < 0 then
-            give_back(entries, i, source, list, reference)
+            give_back(entries, first, source, list, reference)
             return
         end
-        local _, placement = entry_parts(text)
-        take(queue, band, ids[i], placement, runs[i])
+        local last = math.min(#names, first + math.floor(bytes_left / largest))
+        local records = redis.call("HMGET", keys.records, unpack(names, first, last))
+        for i = first, last do
+            if bytes_left < 0 then
+                give_back(entries, i, source, list, reference)
+                return
+            end
+            take(queue, band, names[i], placements[i], records[i - first + 1], runs[i])
+        end
+        first = last + 1
     end
 end
 
@@ -211,16 +222,16 @@ while band and left > 0 and bytes_left >= 0 and seen < MOST_ENTRIES do
 end
 
 local token = 0
-if #texts > 0 then
-    token = redis.call("INCRBY", keys.seq, #texts) - #texts + 1
+if #ids > 0 then
+    token = redis.call("INCRBY", keys.seq, #ids) - #ids + 1
     local fields = {}
-    for i, pair in ipairs(texts) do
-        pair[2].token = token + i - 1
-        fields[2 * i - 1], fields[2 * i] = pair[1], run_text(pair[2])
+    for i, run in ipairs(marks) do
+        run.token = token + i - 1
+        fields[2 * i - 1], fields[2 * i] = ids[i], run_text(run)
     end
     redis.call("HSET", keys.runs, unpack(fields))
     redis.call("ZADD", keys.timetable, unpack(members))
-    arm(keys, now + lease)
+    arm(keys, ends)
 end
 
 for _, queue in ipairs(queues) do

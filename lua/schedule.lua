@@ -24,61 +24,89 @@ local keys = {records = KEYS[1], runs = KEYS[2], timetable = KEYS[3], counts = K
 local now = tonumber(ARGV[1])
 expect(now and #KEYS >= 8 and #ARGV % 3 == 1)
 
-local function slot_at(due, index)
-    if due > now and page_opens(due) > now then
-        expect(KEYS[index])
-        return {page = KEYS[index]}
-    elseif due > now then
-        expect(KEYS[index + 2])
-        return {bucket = KEYS[index], ready = KEYS[index + 1], wake = KEYS[index + 2]}
+-- The slot at an index of KEYS, for a task due then: one for all tasks that share it.
+local slots = {}
+local function slot_at(due, band, queue, index)
+    local slot = slots[index]
+    if slot then
+        return slot
     end
-    expect(KEYS[index + 1])
-    return {ready = KEYS[index], wake = KEYS[index + 1]}
+    if due > now and page_opens(due) > now then
+        slot = {page = KEYS[index], due = due, entries = {}}
+        expect(slot.page)
+    elseif due > now then
+        slot = {bucket = KEYS[index], ready = KEYS[index + 1], wake = KEYS[index + 2]}
+        expect(slot.wake)
+    else
+        slot = {ready = KEYS[index], wake = KEYS[index + 1], band = band, queue = queue, entries = {}}
+        expect(slot.wake)
+    end
+    slots[index] = slot
+    return slot
 end
 
 -- A task that was done or cancelled leaves a mark for a while: a repeated call (same nonce) must not run it again,
 -- a new call with the same id of the caller's choice may.
-local function is_repeated(mark, nonce)
-    local run = mark and run_parts(mark)
-    return run and (nonce == "" or nonce == run.nonce)
+local function is_repeated(run, nonce)
+    return (run.state == "d" or run.state == "c") and (nonce == "" or nonce == run.nonce)
 end
 
-local added, counted, answers = {}, {}, {}
+local ids, wanted = {}, {}
 for i = 2, #ARGV, 3 do
-    local id, record, index = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2])
-    local due, band, queue, _, nonce = header(record)
+    local id, index = ARGV[i], tonumber(ARGV[i + 2])
+    local due, band, queue, _, nonce = header(ARGV[i + 1])
     -- An id that starts like a reference would block its ready list.
     expect(due and band <= 9 and id:byte() ~= 61 and index and index > 8)
-    local run = redis.call("HGET", keys.runs, id)
-    local answer = 0
-    if redis.call("HEXISTS", keys.records, id) == 1 then
-        run = run and run_parts(run)
-        if run and run.state == "x" and nonce ~= "" and nonce ~= run.nonce then
-            answer = -1
-        end
-    elseif not is_repeated(run, nonce) then
-        added[#added + 1] = {id, record, due, band, queue, slot_at(due, index), run}
-        answer = 1
-    end
-    answers[#answers + 1] = answer
+    ids[#ids + 1] = id
+    wanted[#wanted + 1] = {due, band, queue, nonce, slot_at(due, band, queue, index)}
+end
+if #ids == 0 then
+    return {}
 end
 
-if #added > 0 then
-    local seq = redis.call("INCRBY", keys.seq, #added) - #added
-    for n, task in ipairs(added) do
-        local id, record, due, band, queue, slot, mark = unpack(task, 1, 7)
-        local placement = (seq + n) % 4294967296
-        if redis.call("HSETNX", keys.records, id,
-            record:sub(1, 1) .. struct.pack(">I4", placement) .. record:sub(6)) == 1 then
-            if mark then
-                redis.call("HDEL", keys.runs, id)
-            end
-            local count = queue .. ":" .. place(keys, slot, now, due, band, queue, id, placement)
-            counted[count] = (counted[count] or 0) + 1
+local counted, answers = {}, {}
+local runs = redis.call("HMGET", keys.runs, unpack(ids))
+local seq = redis.call("INCRBY", keys.seq, #ids) - #ids
+
+-- Writes the record, unless there is one; 1, 0 or -1 as the call answers.
+local function write(id, record, nonce, placement, text)
+    local run = text and run_parts(text)
+    if run and is_repeated(run, nonce) then
+        return 0
+    end
+    if redis.call("HSETNX", keys.records, id,
+        record:sub(1, 1) .. struct.pack(">I4", placement) .. record:sub(6)) == 0 then
+        return run and run.state == "x" and nonce ~= "" and nonce ~= run.nonce and -1 or 0
+    end
+    if text then
+        redis.call("HDEL", keys.runs, id)
+    end
+    return 1
+end
+
+for n, id in ipairs(ids) do
+    local due, band, queue, nonce, slot = unpack(wanted[n], 1, 5)
+    local placement = (seq + n) % 4294967296
+    answers[n] = write(id, ARGV[3 * n], nonce, placement, runs[n])
+    if answers[n] == 1 then
+        local state
+        if slot.entries then
+            slot.entries[#slot.entries + 1] = entry(id, placement)
+            state = slot.page and "delayed" or "ready"
+        else
+            state = place(keys, slot, now, due, band, queue, id, placement)
         end
+        local count = queue .. ":" .. state
+        counted[count] = (counted[count] or 0) + 1
     end
-    for count, number in pairs(counted) do
-        redis.call("HINCRBY", keys.counts, count, number)
+end
+
+for _, slot in pairs(slots) do
+    if slot.entries and slot.entries[1] then
+        append(keys, slot, now)
     end
+end
+for count, number in pairs(counted) do
+    redis.call("HINCRBY", keys.counts, count, number)
 end
 return answers

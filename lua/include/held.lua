@@ -1,7 +1,6 @@
--- The run of a task that the caller holds by its fencing token, else nil; and then the state in which this very token
--- left the task, by which a repeated call knows itself, or nil if the lease is lost.
-local function held_run(keys, id, token)
-    local text = redis.call("HGET", keys.runs, id)
+-- The run in a text of the hash "runs", if it is leased under this fencing token, else nil; and then the state in which
+-- this very token left the task, by which a repeated call knows itself, or nil if the lease is lost.
+local function held_by(text, token)
     local run = text and run_parts(text)
     if not run or run.token ~= tonumber(token) then
         return nil, nil
@@ -10,6 +9,10 @@ local function held_run(keys, id, token)
         return run, nil
     end
     return nil, run.state
+end
+
+local function held_run(keys, id, token)
+    return held_by(redis.call("HGET", keys.runs, id), token)
 end
 
 -- Ends the lease itself; the caller says what state follows.

@@ -2,15 +2,25 @@
 -- need no list of their own, buckets are handed over whole.
 local LONE_MAX = 8
 
+-- Puts the entries of a slot into its page, or makes them ready; slot: {page=, due=, entries=} or
+-- {ready=, wake=, band=, queue=, entries=}.
+local function append(keys, slot, now)
+    local length = redis.call("RPUSH", slot.page or slot.ready, unpack(slot.entries))
+    if not slot.page then
+        mark_band(keys, slot.queue, slot.band)
+        wake_one(keys, slot.queue, slot.wake, now)
+    elseif length == #slot.entries then
+        redis.call("ZADD", keys.timetable, page_opens(slot.due), page_member(slot.due))
+        arm(keys, page_opens(slot.due))
+    end
+end
+
 -- Puts a task where its due time belongs, and says which count it adds to. slot, as the caller declared: {page=} for
 -- the far future; {bucket=, ready=, wake=} for the near one; {ready=, wake=} for a task that is due, or that opens no
 -- bucket if it is not.
 local function place(keys, slot, now, due, band, queue, id, seq)
     if slot.page then
-        if redis.call("RPUSH", slot.page, entry(id, seq)) == 1 then
-            redis.call("ZADD", keys.timetable, page_opens(due), page_member(due))
-            arm(keys, page_opens(due))
-        end
+        append(keys, {page = slot.page, due = due, entries = {entry(id, seq)}}, now)
         return "delayed"
     end
     if due > now then
@@ -33,8 +43,6 @@ local function place(keys, slot, now, due, band, queue, id, seq)
             return "delayed"
         end
     end
-    redis.call("RPUSH", slot.ready, entry(id, seq))
-    mark_band(keys, queue, band)
-    wake_one(keys, queue, slot.wake, now)
+    append(keys, {ready = slot.ready, wake = slot.wake, band = band, queue = queue, entries = {entry(id, seq)}}, now)
     return "ready"
 end

@@ -264,7 +264,9 @@ class Lua:
     def cancel(self, now: int, *tasks: Task, keep: int = KEEP) -> Call:
         """Declares the page and the bucket that each task's due time, band and queue speak of."""
         k = self.keys
-        table = KeyTable(k.records, k.runs, k.timetable, k.counts, k.stale, k.finished, k.armed, k.notify)
+        table = KeyTable(
+            k.records, k.runs, k.timetable, k.counts, k.stale, k.finished, k.errors, k.armed, k.notify
+        )
         args: list[Arg] = [now, keep]
         for task in tasks:
             page, own = table.add(k.page(page_of(task.due))), table.add(k.segment(task.bucket))
