@@ -1,6 +1,6 @@
 """Real clock changes from 1990 to 2037 against the walk over every minute.
 
-A sample by default; ONCUE_CRON_SWEEP=all takes every change of every zone (about half an hour on one core).
+A sample by default; ONCUE_CRON_SWEEP=all takes every change of every zone (about an hour on one core).
 """
 
 import os
