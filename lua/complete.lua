@@ -1,7 +1,8 @@
 -- complete: tasks are done.
 --
 -- KEYS  1 runs, 2 timetable, 3 counts, 4 records, 5 finished, 6 errors, 7 armed, 8 notify
--- ARGV  1 now in ms, 2 how long finished tasks are remembered in ms; then for each task: id, token, queue, band
+-- ARGV  1 now in ms, 2 how long finished tasks are remembered in ms; then for each task (of at most
+--       1,000): id, token, queue, band
 -- Output  for each task: 1 done (now, or before by this token), 0 the lease is lost
 -- Cost  O(tasks given)
 --
@@ -17,7 +18,9 @@
 local keys = {runs = KEYS[1], timetable = KEYS[2], counts = KEYS[3], records = KEYS[4], finished = KEYS[5],
     errors = KEYS[6], armed = KEYS[7], notify = KEYS[8]}
 local keep = tonumber(ARGV[1]) + tonumber(ARGV[2])
-expect(#KEYS == 8 and #ARGV % 4 == 2)
+-- More would not fit into the calls that write them down: refused here, not in the middle.
+local LARGEST = 1000
+expect(#KEYS == 8 and #ARGV % 4 == 2 and #ARGV <= 2 + 4 * LARGEST)
 
 local ids, seen = {}, {}
 for i = 3, #ARGV, 4 do

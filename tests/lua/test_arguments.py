@@ -151,3 +151,22 @@ def test_a_slot_that_points_at_a_fixed_key_or_beyond_the_last_is_refused(
     for call in (lua.schedule(NOW, Task("new")), lua.retry(NOW, NOW, held[0])):
         for index in (0, 1, 8, len(call.keys), len(call.keys) + 1):
             refused(lua, call.given(args=[*call.args[:-1], index]))
+
+
+@pytest.mark.parametrize("size", [1000, 4100, 9000])
+def test_a_call_for_many_tasks_is_done_whole_or_refused_whole(lua: Lua, size: int) -> None:
+    """What fits on the stack of the server's Lua is bounded: half of it, and half a transition, must not be written."""
+    new = tasks(size, FAR)
+    before = contents(lua)
+    try:
+        assert sum(lua.schedule(NOW, *new).run()) == size
+    except ResponseError:
+        assert contents(lua) == before
+    for at in range(0, size, 500):
+        lua.schedule(NOW, *tasks(500, prefix=f"r{at}.")).run()
+    held = lua.take_all(NOW)[:size]
+    before = contents(lua)
+    try:
+        assert sum(lua.complete(NOW, *held).run()) == size
+    except ResponseError:
+        assert contents(lua) == before
