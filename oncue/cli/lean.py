@@ -31,16 +31,17 @@ def parsed(command: Callable[..., None], words: Sequence[str]) -> dict[str, Any]
     """The command's arguments by name, or None where typer has to judge."""
     parameters = inspect.signature(command).parameters
     arguments = [name for name, parameter in parameters.items() if _is_argument(parameter)]
+    flags = {"--" + name.replace("_", "-"): name for name in parameters if name not in arguments}
     values: dict[str, Any] = {}
     rest = iter(words)
     for word in rest:
         if word.startswith("-"):
             flag, equals, value = word.partition("=")
-            name, given = flag[2:].replace("-", "_"), value if equals else next(rest, None)
-            known = flag == "--" + name.replace("_", "-") and name in parameters and name not in arguments
+            given = value if equals else next(rest, None)
             # A value with a dash may be a flag whose own value was forgotten before it.
-            if not known or given is None or given.startswith("-"):
+            if flag not in flags or given is None or given.startswith("-"):
                 return None
+            name = flags[flag]
         elif arguments:
             name, given = arguments.pop(0), word
         else:

@@ -5,6 +5,7 @@ They are read and checked with the file and the variables (oncue.common.config),
 
 import functools
 import inspect
+import logging
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +15,8 @@ import typer
 
 if TYPE_CHECKING:
     from oncue.common.configtypes import Config
+
+_log = logging.getLogger("oncue.config")
 
 # A password is missing on purpose: other users of the host can read a command line.
 CONNECTION = ("url", "username", "password_file", "ca_file", "namespace", "shards")
@@ -64,7 +67,13 @@ class Given:
         """The whole configuration; `instead` replaces flags. Raises ConfigError."""
         from oncue.common.config import load
 
-        return load(self.file, os.environ, {**self.flags, **instead})
+        config = load(self.file, os.environ, {**self.flags, **instead})
+        # After the load, which has refused a URL that cannot be read: here a colon before the last @ is a password's.
+        if (self.flags.get("url") or "").rpartition("@")[0].partition("://")[2].partition(":")[2]:
+            _log.warning(
+                "other users of this host can read the password in --url: set ONCUE_URL or --password-file instead"
+            )
+        return config
 
     def arguments(self, accepted: Sequence[str]) -> list[str]:
         """The same once more, for a child process that accepts these settings."""

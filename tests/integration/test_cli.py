@@ -1,0 +1,216 @@
+"""Commands that ask the store once: what they print, for people and for scripts, and their exit codes."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from oncue import App
+from oncue.common.task import instant
+from tests.support.commands import Ended, ended
+from tests.support.ports import free_port
+from tests.support.processes import Process
+from tests.support.servers import RedisServer
+
+Start = Callable[..., Process]
+Run = Callable[..., Ended]
+
+
+@pytest.fixture
+def oncue(run_oncue: Start, valkey: RedisServer, namespace: str) -> Run:
+    env = {"ONCUE_URL": valkey.url, "ONCUE_NAMESPACE": namespace, "LC_ALL": "C"}
+    return lambda *words, **more: ended(run_oncue, *words, env={**env, **more})
+
+
+@pytest.fixture
+def app(valkey: RedisServer, namespace: str) -> Iterator[App]:
+    producer = App(valkey.url, namespace=namespace)
+    yield producer
+    producer.close()
+
+
+def test_a_task_is_scheduled_shown_and_cancelled(oncue: Run, app: App) -> None:
+    task = oncue("schedule", "emails", '{"to": "ada"}', "--in", "1h30m").output.strip()
+    known = app.get(task)
+    assert (known.queue, known.data, known.state) == ("emails", {"to": "ada"}, "delayed")
+    left = (known.due - datetime.now(UTC)).total_seconds() if known.due else 0
+    assert 5390 < left < 5401
+    shown = oncue("task", "show", task, "--json").json
+    assert (shown["id"], shown["state"], shown["data"]) == (task, "delayed", {"to": "ada"})
+    assert "state:    delayed\n" in oncue("task", "show", task).output
+    cancelled = oncue("task", "cancel", task)
+    assert (cancelled.code, cancelled.output) == (0, "cancelled: it will not run\n")
+    assert oncue("stats", "--json").json["emails"]["cancelled"] == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "queue", "data", "due"),
+    [
+        (("q", "7", "--at", "2100-01-01T00:00:00+01:00"), "q", 7, "2099-12-31T23:00:00+00:00"),
+        (("q", "--at", "4102444800"), "q", None, "2100-01-01T00:00:00+00:00"),
+        (("q", "--at", "4102444800.25"), "q", None, "2100-01-01T00:00:00.250000+00:00"),
+        (("q", "it's text", "--text", "--at", "4102444800"), "q", "it's text", None),
+        (("q", '"äöü"', "--at", "4102444800", "--priority", "9", "--id", "mine"), "q", "äöü", None),
+    ],
+)
+def test_times_and_data_arrive_as_written(
+    oncue: Run, app: App, words: tuple[str, ...], queue: str, data: object, due: str | None
+) -> None:
+    known = app.get(oncue("schedule", *words, "--json").json["id"])
+    assert (known.queue, known.data) == (queue, data)
+    if due is not None:
+        assert known.due is not None
+        assert known.due.isoformat() == due
+    if "mine" in words:
+        assert (known.id, known.priority) == ("mine", 9)
+
+
+def test_data_comes_from_stdin(oncue: Run, app: App, tmp_path: Path) -> None:
+    # stdin of the tests' processes is empty: no JSON, but a text.
+    assert oncue("schedule", "q", "-").code == 2
+    assert app.get(oncue("schedule", "q", "-", "--text", "--in", "1d").output.strip()).data == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("schedule", "q", "{to: ada}"), "DATA is no JSON"),
+        (("schedule", "q", "1", "--at", "2100-01-01T00:00:00"), "has no time zone: write"),
+        (("schedule", "q", "1", "--at", "tomorrow"), "is not an ISO 8601 time"),
+        (("schedule", "q", "1", "--at", "4102444800000"), "looks like milliseconds"),
+        (("schedule", "q", "1", "--in", "5 minutes"), "write a number and ms, s, m, h or d"),
+        (("schedule", "q", "1", "--in", "5m", "--at", "0"), "give --at or --in, not both"),
+        (("schedule", "q/1", "1"), "q/1"),
+        (("schedule", "q", "1", "--priority", "10"), "0 to 9"),
+        (("cron", "preview", "61 * * * *"), "minute field: found '61'"),
+        (("cron", "preview", "0 0 * * *", "--tz", "Mars/Base"), "Mars/Base"),
+        (("cron", "preview", "nightly"), "name a file with --config"),
+        (("stats", "--url", "http://localhost"), "--url: the server URL must start with redis://"),
+        (("stats", "--shards", "many"), "--shards: found the text 'many'"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_code_2(oncue: Run, words: tuple[str, ...], sentence: str) -> None:
+    end = oncue(*words)
+    assert end.code == 2
+    assert sentence in end.output
+    assert end.output.startswith("oncue: ")
+    assert end.output.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "words", [("stats",), ("doctor",), ("schedule", "q", "1"), ("task", "show", "x"), ("cron", "list")]
+)
+def test_a_server_that_is_away_is_one_sentence_and_code_3(oncue: Run, words: tuple[str, ...]) -> None:
+    end = oncue(*words, ONCUE_URL=f"redis://127.0.0.1:{free_port()}/0")
+    assert end.code == 3
+    assert "cannot be reached" in end.output
+    assert end.output.count("\n") == 1
+
+
+def test_with_no_server_at_all_one_sentence_says_what_to_do(run_oncue: Start) -> None:
+    end = ended(run_oncue, "stats")
+    assert end.code == 2
+    assert end.output.count("\n") == 1
+    assert "set ONCUE_URL" in end.output
+    assert "oncue up" in end.output
+
+
+def test_no_such_task_and_too_late_are_code_1(oncue: Run) -> None:
+    assert oncue("task", "show", "nobody").code == 1
+    assert oncue("task", "cancel", "nobody").code == 1
+
+
+def test_stats_are_a_table_for_people_and_for_pipes(oncue: Run, app: App) -> None:
+    assert oncue("stats").output == "no tasks yet\n"
+    app.schedule_task(None, 1, queue="emails")
+    lines = oncue("stats").output.splitlines()
+    assert lines[0].split() == ["queue", "delayed", "ready", "leased", "done", "dead", "cancelled"]
+    assert lines[1].split() == ["emails", "0", "1", "0", "0", "0", "0"]
+
+
+def test_a_terminal_gets_a_table_of_its_width(valkey: RedisServer, namespace: str, run_oncue: Start) -> None:
+    ours, theirs = pty.openpty()
+    try:
+        env = {**os.environ, "ONCUE_URL": valkey.url, "TERM": "xterm", "COLUMNS": "60"}
+        command = [sys.executable, "-m", "oncue", "doctor"]
+        code = subprocess.run(command, stdout=theirs, env=env, check=False, timeout=30).returncode
+        text = os.read(ours, 65536).decode()
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    assert code == 1
+    assert "\x1b[1m" in text
+    assert max(len(line) for line in text.replace("\x1b[1m", "").replace("\x1b[0m", "").splitlines()) <= 60
+
+
+def facts(end: Ended) -> dict[str, dict[str, Any]]:
+    return {entry["name"]: entry for entry in end.json["findings"]}
+
+
+def test_the_doctor_tells_what_would_lose_tasks(oncue: Run, run_oncue: Start, tmp_path: Path) -> None:
+    end = oncue("doctor", "--json")
+    found = facts(end)
+    assert end.code == 1
+    assert not found["append-only file"]["ok"]
+    assert "appendonly" in found["append-only file"]["advice"]
+    assert found["server"]["value"].startswith("Valkey ")
+    assert found["round trip ms"]["value"] < 1000
+    assert abs(found["clock of this host ahead by ms"]["value"]) < 1000
+    with RedisServer("valkey", tmp_path, aof=True) as server:
+        assert ended(run_oncue, "doctor", env={"ONCUE_URL": server.url}).code == 0
+        server.admin.config_set("maxmemory-policy", "allkeys-lru")
+        wrong = ended(run_oncue, "doctor", "--json", env={"ONCUE_URL": server.url})
+    assert wrong.code == 1
+    assert not facts(wrong)["maxmemory-policy"]["ok"]
+
+
+def test_the_commands_work_on_a_cluster(run_oncue: Start, cluster: Any, namespace: str) -> None:
+    env = {"ONCUE_URL": cluster.url, "ONCUE_NAMESPACE": namespace, "ONCUE_SHARDS": "3"}
+    task = ended(run_oncue, "schedule", "emails", "1", "--in", "1h", env=env).output.strip()
+    assert ended(run_oncue, "task", "show", task, env=env).code == 0
+    assert ended(run_oncue, "stats", "--json", env=env).json["emails"]["delayed"] == 1
+    found = facts(ended(run_oncue, "doctor", "--json", env=env))
+    assert {"shard 0 mode", "shard 1 mode", "shard 2 mode"} <= set(found)
+    assert ended(run_oncue, "cron", "list", env=env).code == 0
+
+
+def test_a_preview_needs_no_server_and_speaks_the_zone(run_oncue: Start, tmp_path: Path) -> None:
+    words = (
+        "30 2 * * *",
+        "--tz",
+        "America/New_York",
+        "--from",
+        "2026-03-07T12:00:00Z",
+        "--count",
+        "2",
+        "--json",
+    )
+    (found,) = ended(run_oncue, "cron", "preview", *words).json
+    assert found["ticks"] == ["2026-03-08T03:00:00-04:00", "2026-03-09T02:30:00-04:00"]
+    file = tmp_path / "oncue.yaml"
+    file.write_text('timezone: Asia/Tokyo\nschedules: {night: {cron: "0 0 * * *"}}\n')
+    words = ("--config", str(file), "--from", str(instant(0).isoformat()), "--count", "1")
+    assert "1970-01-02T00:00:00+09:00" in ended(run_oncue, "cron", "preview", "night", *words).output
+    end = ended(run_oncue, "cron", "preview", "day", *words)
+    assert end.code == 2
+    assert "there is no schedule day in" in end.output
+
+
+def test_a_check_counts_and_warns(run_oncue: Start, tmp_path: Path) -> None:
+    file = tmp_path / "oncue.yaml"
+    file.write_text('schedules:\n  both: {cron: "0 0 13 * 5"}\n  night: {cron: "0 0 * * *"}\n')
+    end = ended(run_oncue, "cron", "check", file)
+    assert end.code == 0
+    assert f"{file}: ok, 2 schedules" in end.output
+    assert "warning: schedules.both: day-of-month '13' and day-of-week '5'" in end.output
+    found = ended(run_oncue, "cron", "check", file, "--json").json
+    assert (found["ok"], found["schedules"], found["warnings"][0]["line"]) == (True, 2, 2)
+    assert ended(run_oncue, "cron", "check", tmp_path / "nowhere.yaml").code == 1
