@@ -10,6 +10,8 @@ from oncue.common.errors import BadInput
 LAST_MS = 253_402_300_799_999
 """The end of the year 9999: anything later is milliseconds passed as seconds."""
 
+_LAST_S = 253_402_300_799.0
+
 
 def due_ms(ts: object, now_ms: int) -> int:
     """The due time in ms of ``ts``: epoch seconds, an aware datetime, ISO 8601 with an offset, or None for now.
@@ -19,6 +21,10 @@ def due_ms(ts: object, now_ms: int) -> int:
     """
     if ts is None:
         return now_ms
+    if type(ts) is float and 0 <= ts <= _LAST_S:
+        # What nearly every call gives. The nearest millisecond, or the next one if that lies before the time given.
+        nearest = round(ts * 1000)
+        return nearest if nearest / 1000 >= ts else nearest + 1
     if isinstance(ts, bool) or not isinstance(ts, int | float | datetime | str | Decimal):
         raise BadInput(
             f"a due time of type {type(ts).__name__} is not understood: give epoch seconds, an aware datetime,"
