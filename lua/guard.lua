@@ -22,7 +22,7 @@ for i = 2, #ARGV do
     local due = tonumber(redis.call("ZSCORE", keys.timetable, "g" .. queue) or math.huge)
     if due <= now then
         redis.call("ZREM", keys.timetable, "g" .. queue)
-        local waiting = tonumber(redis.call("HGET", keys.counts, queue .. ":ready") or 0)
+        local waiting = tonumber(redis.call("HGET", keys.counts, queue .. ":ready")) or 0
         if waiting > 0 and redis.call("EXISTS", wake) == 0 then
             wake_one(keys, queue, wake, now)
         end

@@ -39,7 +39,7 @@ end
 
 local function hand_over(slot, bucket, member)
     local length = redis.call("LLEN", bucket)
-    slot.number = slot.number + length - (tonumber(redis.call("HGET", keys.stale, member) or 0) or 0)
+    slot.number = slot.number + length - (tonumber(redis.call("HGET", keys.stale, member)) or 0)
     redis.call("HDEL", keys.stale, member)
     flush(slot)
     if length > SMALL then

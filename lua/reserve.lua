@@ -42,7 +42,7 @@ for _ = 1, tonumber(ARGV[5]) do
         queue.ready[tonumber(digit)] = KEYS[key]
     end
     expect(queue.wake and queue.weight and queue.weight > 0)
-    queue.mask = tonumber(redis.call("HGET", keys.bands, queue.name) or 0)
+    queue.mask = tonumber(redis.call("HGET", keys.bands, queue.name)) or 0
     queues[#queues + 1] = queue
     key, at = key + 1, at + 3
 end
@@ -60,11 +60,11 @@ end
 
 -- Fair queueing by virtual time: each task served adds 1/weight; a queue that was empty starts at the common clock, so
 -- it neither pays for the past nor takes everything. Where one queue alone has tasks, the clock goes on with it.
-local clock = #queues > 1 and tonumber(redis.call("HGET", keys.served, "") or 0)
+local clock = #queues > 1 and (tonumber(redis.call("HGET", keys.served, "")) or 0)
 
 local function served(queue)
     if not queue.served then
-        queue.served = tonumber(redis.call("HGET", keys.served, queue.name) or 0)
+        queue.served = tonumber(redis.call("HGET", keys.served, queue.name)) or 0
     end
     return math.max(queue.served, clock)
 end

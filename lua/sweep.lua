@@ -28,13 +28,14 @@ end
 
 for _, memory in ipairs(redis.call("LRANGE", keys.finished, 0, most - 1)) do
     local keep, id = parts(memory)
-    if keep > now then
-        break
-    end
     local text = redis.call("HGET", keys.runs, id)
     local run = text and run_parts(text)
-    -- An id of the caller's choice may be in use again by now, or have been finished again.
-    if run and (run.state == "d" or run.state == "c") and run.due == keep then
+    -- An id of the caller's choice may be in use again by now, or have been finished again: then this memory is of
+    -- nothing, and must not keep those behind it waiting.
+    local counts = run and (run.state == "d" or run.state == "c") and run.due == keep
+    if counts and keep > now then
+        break
+    elseif counts then
         redis.call("HDEL", keys.runs, id)
     end
     forgotten = forgotten + 1

@@ -37,10 +37,18 @@ def is_understood(member: bytes) -> bool:
 def set_aside(shard: Shard, members: Sequence[bytes]) -> None:
     """Takes out malformed members, and puts off those of unknown kinds."""
     timetable = shard.keys.timetable
-    for member in members:
-        if member[:1] in _FORMS:
-            _log.error("the timetable holds %r, which cannot be read: taken out", member[:200])
-            shard.command("ZREM", timetable, member)
-        else:
-            _log.error("the timetable holds %r, of an unknown kind: put off by a minute", member[:200])
-            shard.command("ZADD", timetable, "XX", shard.now_ms() + PUT_OFF_MS, member)
+    malformed = [member for member in members if member[:1] in _FORMS]
+    unknown = [member for member in members if member[:1] not in _FORMS]
+    # One line however many there are: what is put off comes again every minute.
+    if malformed:
+        _log.error("taken out of the timetable, since nobody can read it: %s", _shown(malformed))
+        shard.command("ZREM", timetable, *malformed)
+    if unknown:
+        _log.error("put off by a minute in the timetable, since its kind is unknown: %s", _shown(unknown))
+        later = shard.now_ms() + PUT_OFF_MS
+        shard.command("ZADD", timetable, "XX", *(word for member in unknown for word in (later, member)))
+
+
+def _shown(members: Sequence[bytes]) -> str:
+    more = f" and {len(members) - 1} more" if len(members) > 1 else ""
+    return f"{members[0][:200]!r}{more}"

@@ -2,7 +2,7 @@
 -- stream each with a cursor of their own, so a message cannot be used up by one that dies, nor come between its look
 -- and its sleep. Raised again only by a scheduler that has looked at the timetable (see head.lua).
 local function arm(keys, instant)
-    local armed = tonumber(redis.call("GET", keys.armed) or math.huge)
+    local armed = tonumber(redis.call("GET", keys.armed)) or math.huge
     if instant < armed then
         redis.call("SET", keys.armed, string.format("%.0f", instant))
         redis.call("XADD", keys.notify, "MAXLEN", "=", 16, "*", "due", string.format("%.0f", instant))

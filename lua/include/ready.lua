@@ -3,7 +3,7 @@ local GUARD_MS = 500
 
 -- Notes that a band of a queue may hold ready tasks.
 local function mark_band(keys, queue, band)
-    local mask = tonumber(redis.call("HGET", keys.bands, queue) or 0)
+    local mask = tonumber(redis.call("HGET", keys.bands, queue)) or 0
     local marked = bit.bor(mask, bit.lshift(1, band))
     if marked ~= mask then
         redis.call("HSET", keys.bands, queue, marked)

@@ -1,9 +1,11 @@
 -- What changes about a task, from its first reservation on (or as the mark that a cancelled or done one leaves):
 -- state "l" leased, "w" waiting again (delayed or ready), "x" dead, "d" done, "c" cancelled; the last fencing token;
--- how often it was reserved, failed and lost; its due time in ms; the nonce of its record. Nil for text
--- too short to be one, which no oncue has written.
+-- how often it was reserved, failed and lost; its due time in ms; the nonce of its record. Nil for what
+-- is too short or in no state, which no oncue has written.
+local STATES = {l = true, w = true, x = true, d = true, c = true}
+
 local function run_parts(text)
-    if #text < 19 then
+    if #text < 19 or not STATES[text:sub(1, 1)] then
         return nil
     end
     local run = {}
