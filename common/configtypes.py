@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from typing import Literal
 
 from oncue.common.problem import Problem
 from oncue.common.retry import RetryPolicy
@@ -18,15 +19,38 @@ class QueueConfig:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleConfig:
-    """One recurring definition of the file; `line` is where its name stands, `data` is what JSON can hold."""
+    """One recurring definition of the file; `line` is where its name stands, `data` is what JSON can hold.
+
+    Exactly one of `cron`, `every_s` and `rrule` is given. `start` and `end` are ISO 8601, without an offset read in
+    `timezone`. `calendars` holds those that `exclude` names, so that a definition can be understood without its file.
+    """
 
     name: str
-    cron: str
+    cron: str | None
     timezone: str
     queue: str
     data: object
     priority: int = 5
     line: int = 0
+    every_s: float | None = None
+    anchor_ms: int | None = None
+    from_end: bool = False
+    rrule: str | None = None
+    dtstart: str | None = None
+    days: Literal["either", "both"] = "either"
+    gap: Literal["run", "skip"] = "run"
+    jitter_s: float = 0.0
+    start: str | None = None
+    end: str | None = None
+    count: int | None = None
+    exclude: tuple[str, ...] = ()
+    on_excluded: Literal["skip", "next_workday", "previous_workday"] = "skip"
+    calendars: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    enabled: bool = True
+    catch_up: Literal["latest", "all", "skip"] = "latest"
+    catch_up_max: int = 100
+    catch_up_within_s: float | None = None
+    overlap: Literal["skip", "queue", "allow", "replace"] = "skip"
 
     @property
     def definition_hash(self) -> str:
@@ -34,9 +58,27 @@ class ScheduleConfig:
 
         A setting added later enters it only where it is not the default, else every update would look like an edit.
         """
-        parts = [" ".join(self.cron.split()), self.timezone, self.queue, self.data, self.priority]
-        text = json.dumps(parts, sort_keys=True, separators=(",", ":"), allow_nan=False)
+        parts: list[object] = [
+            " ".join((self.cron or "").split()),
+            self.timezone,
+            self.queue,
+            self.data,
+            self.priority,
+        ]
+        options = self.options()
+        text = json.dumps(
+            [*parts, options] if options else parts, sort_keys=True, separators=(",", ":"), allow_nan=False
+        )
         return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+    def options(self) -> dict[str, object]:
+        """What differs from the default, by name, of all that came after `priority`."""
+        given = {key.name: getattr(self, key.name) for key in fields(self)[_FIRST_OPTION:]}
+        usual = ScheduleConfig(self.name, self.cron, self.timezone, self.queue, None)
+        return {name: value for name, value in given.items() if value != getattr(usual, name)}
+
+
+_FIRST_OPTION = [key.name for key in fields(ScheduleConfig)].index("every_s")
 
 
 @dataclass(frozen=True, slots=True)

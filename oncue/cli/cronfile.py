@@ -64,7 +64,7 @@ def _wanted(config: Config, name: str | None, path: str | None) -> list[Schedule
 
 
 def _cron(entry: ScheduleConfig, tz: str | None = None) -> Cron:
-    return Cron(entry.cron, tz or entry.timezone, seed=entry.name)
+    return Cron(entry.cron or "", tz or entry.timezone, seed=entry.name)
 
 
 def _preview(name: str, cron: Cron, since_ms: int, count: int) -> dict[str, Any]:

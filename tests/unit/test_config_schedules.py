@@ -133,3 +133,30 @@ def test_the_definition_hash_stays_the_same_over_releases() -> None:
     # A new value would make every deployed schedule look edited.
     one = ScheduleConfig("a", "0 2 * * *", "UTC", "q", {"x": 1, "ü": [None, True]})
     assert one.definition_hash == "a63ebe3d6e508ecb3ed193f6c993ec6a"
+
+
+def test_each_setting_of_a_schedule_enters_the_definition_hash_once_it_is_not_the_default() -> None:
+    one = ScheduleConfig("a", "0 2 * * *", "UTC", "q", None)
+    changes: list[dict[str, object]] = [
+        {"cron": None, "every_s": 60.0},
+        {"anchor_ms": 1},
+        {"from_end": True},
+        {"rrule": "FREQ=DAILY"},
+        {"dtstart": "2026-01-01T00:00"},
+        {"days": "both"},
+        {"gap": "skip"},
+        {"jitter_s": 1.0},
+        {"start": "2026-01-01"},
+        {"end": "2026-01-01"},
+        {"count": 3},
+        {"exclude": ("2026-01-01",)},
+        {"on_excluded": "next_workday"},
+        {"calendars": {"x": ("2026-01-01",)}},
+        {"enabled": False},
+        {"catch_up": "all"},
+        {"catch_up_max": 5},
+        {"catch_up_within_s": 5.0},
+        {"overlap": "allow"},
+    ]
+    hashes = {replace(one, **change).definition_hash for change in changes}  # type: ignore[arg-type]
+    assert len(hashes | {one.definition_hash}) == len(changes) + 1
