@@ -132,7 +132,12 @@ def _hash(entry: ScheduleConfig, source: str) -> bytes:
 def _put(shard: Shard, entry: ScheduleConfig, source: str) -> None:
     keys = shard.keys
     stored = Stored(entry.cron, entry.timezone, entry.queue, entry.data, entry.priority, source)
-    tick = Cron(entry.cron, entry.timezone, seed=entry.name).after_ms(shard.now_ms())
+    now = shard.now_ms()
+    tick = Cron(entry.cron, entry.timezone, seed=entry.name).after_ms(now)
+    waiting = _instants(shard, [entry.name])[entry.name]
+    # A tick that came while no scheduler was up is still to be fired, though the file was edited meanwhile.
+    if waiting is not None and waiting <= now:
+        tick = waiting
     fixed = (keys.timetable, keys.schedules, keys.armed, keys.notify)
     text = msgspec.json.encode(stored)
     shard.call("put_schedule", fixed, [entry.name, _hash(entry, source), text, "" if tick is None else tick])
