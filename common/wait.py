@@ -8,6 +8,7 @@ end of the block, after about a minute, is what proves that the connection lives
 import contextlib
 import os
 import select
+import signal
 from typing import Any, Final
 
 from redis.exceptions import ConnectionError as LinkDown
@@ -40,6 +41,13 @@ class Nudge:
         # A full pipe holds nudges that nobody has looked at yet: one more would say nothing new.
         with contextlib.suppress(BlockingIOError):
             os.write(self._write, b"\0")
+
+    def on_signals(self) -> None:
+        """From now on every signal that has a Python handler is a nudge, also one that the kernel gives another thread.
+
+        The handler itself runs in the main thread once that wakes. To be called from the main thread.
+        """
+        signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
 
     def clear(self) -> None:
         """Takes what was sent so far."""
@@ -91,6 +99,8 @@ class BlockingRead:
         self._nudge = nudge
         self._connection: Any = None
         self._sent_at: float | None = None
+        self.block_error_s = 0.0
+        """By how much the last block without news was longer than asked for, in seconds."""
 
     @property
     def is_open(self) -> bool:
@@ -116,8 +126,11 @@ class BlockingRead:
         ends = dead_at if until is None else min(until, dead_at)
         came = _poll(max(0.0, ends - monotonic_s()), number, self._nudge.fileno())
         if number in came:
-            self._sent_at = None
-            return self._connection.read_response()
+            sent_at, self._sent_at = self._sent_at, None
+            reply = self._connection.read_response()
+            if reply is None:
+                self.block_error_s = monotonic_s() - sent_at - BLOCK_S
+            return reply
         if self._nudge.fileno() in came:
             self._nudge.clear()
         elif monotonic_s() >= dead_at:

@@ -15,7 +15,7 @@ class Signals:
         self.reload = False
         self.at_once: Callable[[int], None] = lambda stops: None
         """Called in the handler with the number of wishes to stop, for what cannot wait for the main thread."""
-        self._nudge = nudge
+        nudge.on_signals()
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._stop)
         if reloads:
@@ -27,8 +27,6 @@ class Signals:
     def _stop(self, number: int, frame: FrameType | None) -> None:
         self.stops += 1
         self.at_once(self.stops)
-        self._nudge.send()
 
     def _reload(self, number: int, frame: FrameType | None) -> None:
         self.reload = True
-        self._nudge.send()

@@ -105,8 +105,8 @@ class Supervisor:
     def run(self, at_work: str = "") -> int:
         """Until a signal says stop (0, or 1 for a second one), or a child says that it can never work (2)."""
         signals = Signals(self._nudge)
-        # The handler is empty: that the signal writes to the nudge is what wakes the main thread.
-        signal.signal(signal.SIGCHLD, lambda number, frame: self._nudge.send())
+        # The handler does nothing: a signal that has one is a nudge, and that is what wakes the main thread.
+        signal.signal(signal.SIGCHLD, lambda number, frame: None)
         code = OK
         try:
             while not signals.stops and code == OK:

@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
@@ -64,7 +64,9 @@ def up(
         _introduce(server, store, app)
         code = _supervise(server, given, config, app, schedulers, workers, log_level)
     if code == 0:
-        print("stopped; the data stays", flush=True)
+        # A terminal that was closed cannot show it.
+        with suppress(OSError):
+            print("stopped; the data stays", flush=True)
     sys.exit(code)
 
 

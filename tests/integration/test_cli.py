@@ -197,9 +197,9 @@ def test_a_preview_needs_no_server_and_speaks_the_zone(run_oncue: Start, tmp_pat
     assert found["ticks"] == ["2026-03-08T03:00:00-04:00", "2026-03-09T02:30:00-04:00"]
     file = tmp_path / "oncue.yaml"
     file.write_text('timezone: Asia/Tokyo\nschedules: {night: {cron: "0 0 * * *"}}\n')
-    words = ("--config", str(file), "--from", str(instant(0).isoformat()), "--count", "1")
-    assert "1970-01-02T00:00:00+09:00" in ended(run_oncue, "cron", "preview", "night", *words).output
-    end = ended(run_oncue, "cron", "preview", "day", *words)
+    more = ("--config", str(file), "--from", instant(0).isoformat(), "--count", "1")
+    assert "1970-01-02T00:00:00+09:00" in ended(run_oncue, "cron", "preview", "night", *more).output
+    end = ended(run_oncue, "cron", "preview", "day", *more)
     assert end.code == 2
     assert "there is no schedule day in" in end.output
 
