@@ -19,11 +19,11 @@ RUN_READY := $(VENV)/.ready-to-run
 DEV_READY := $(VENV)/.ready-to-develop
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint format check dist clean constraints
+.PHONY: help run test lint format check bench bench-micro dist clean constraints
 .DELETE_ON_ERROR:
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
 run: $(RUN_READY) ## everything on this machine, with the example app and schedules; Ctrl-C stops it
 	@exec $(BIN)/oncue up examples.app:app --config examples/oncue.yaml --data-dir .run
@@ -47,6 +47,12 @@ check: lint test ## the whole gate: lint and test
 dist: $(DEV_READY) ## wheel and sdist into dist/
 	rm -rf build dist
 	$(BIN)/python -m build --no-isolation --outdir dist .
+
+bench: $(DEV_READY) ## oncue and its peers side by side; ARGS="--only lateness,idle --peers oncue,celery --quick"
+	$(BIN)/python -m bench $(ARGS)
+
+bench-micro: $(DEV_READY) ## hot paths against bare calls of redis-py, in one run
+	$(BIN)/python -m bench.micro $(ARGS)
 
 clean: ## drop all that was built here, the venv too; .run (the data of `make run`) stays
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

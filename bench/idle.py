@@ -1,0 +1,53 @@
+"""Idle: what a cluster with nothing to do costs. 2 schedulers, 4 workers of 10 threads, one task an hour away."""
+
+import statistics
+import time
+
+from bench.figures import Cells, Figure
+from bench.plan import Plan
+
+TITLE = "idle: 2 schedulers, 4 workers x 10 threads, one task an hour away"
+AT_ONCE = True
+FIGURES = [
+    Figure(
+        "commands", "per min", "commands executed by the server, those inside scripts too (INFO commandstats)"
+    ),
+    Figure("server CPU", "ms/min", "CPU time of the server"),
+    Figure("CPU", "ms/min", "CPU time of all processes of the peer together"),
+    Figure("CPU each", "%", "CPU of one core, mean over the peer's top processes"),
+    Figure("RSS each", "MB", "resident memory of one top process with its children, median"),
+    Figure("RSS all", "MB", "resident memory of the cluster"),
+    Figure("processes", "", "top processes: schedulers and workers"),
+]
+SETTLE_S = 20.0
+
+
+def measure(plan: Plan, peer: str) -> Cells:
+    """Counts over 60 s (15 with --quick) after the start has settled."""
+    span_s = 15.0 if plan.quick else 60.0
+    with plan.session(peer) as session:
+        session.start_schedulers(2)
+        session.start_workers(4)
+        session.warm_up()
+        session.ask("marks", dues=[time.time() + 3600], first=1)
+        time.sleep(8 if plan.quick else SETTLE_S)
+        groups = (session.workers, session.schedulers)
+
+        def cpu() -> float:
+            return sum(group.cpu_s() for group in groups)
+
+        commands, server, mine = sum(session.server.commands().values()), session.server.cpu_s(), cpu()
+        time.sleep(span_s)
+        minute = 60 / span_s
+        commands = (sum(session.server.commands().values()) - commands) * minute
+        server, mine = (session.server.cpu_s() - server) * minute, (cpu() - mine) * minute
+        memory = [size / 2**20 for group in groups for size in group.memory_bytes()]
+    return {
+        "commands": commands,
+        "server CPU": server * 1000,
+        "CPU": mine * 1000,
+        "CPU each": mine / 60 * 100 / len(memory),
+        "RSS each": statistics.median(memory),
+        "RSS all": sum(memory),
+        "processes": len(memory),
+    }

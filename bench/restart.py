@@ -1,0 +1,40 @@
+"""Restart: the server is killed under load and comes back with its append-only file."""
+
+import time
+
+from bench.figures import Cells, Figure
+from bench.plan import Plan
+
+TITLE = "restart: kill -9 of the server under load, AOF every second, back after half a second"
+FIGURES = [
+    Figure("acknowledged", "tasks", "scheduled by calls that returned, one every 2 ms at most", "higher"),
+    Figure("lost", "tasks", "acknowledged, but not started within the time given"),
+    Figure("twice", "tasks", "started more than once"),
+    Figure("first task", "ms", "from the server's first answer after the kill to the first start"),
+]
+
+
+def measure(plan: Plan, peer: str) -> Cells:
+    """One scheduler, one worker, one client that schedules single tasks up to 2 s ahead through it all."""
+    wait_s = 15.0 if plan.quick else 30.0
+    with plan.session(peer, aof=True) as session:
+        session.start_schedulers()
+        session.start_workers()
+        session.warm_up()
+        session.send("acknowledged", seconds=7, ahead_s=2)
+        time.sleep(3)
+        session.server.kill()
+        time.sleep(0.5)
+        session.server.start()
+        back_at = time.time()
+        numbers = session.answer()["numbers"]
+        session.wait(lambda: not set(numbers) - set(session.starts()), wait_s, 0.2)
+        marks = [mark for mark in session.marks() if mark.number > 0]
+    started = {mark.number for mark in marks}
+    after = [mark.started_s for mark in marks if mark.started_s >= back_at]
+    return {
+        "acknowledged": len(numbers),
+        "lost": len(set(numbers) - started),
+        "twice": len(marks) - len(started),
+        "first task": (min(after) - back_at) * 1000 if after else "none started",
+    }
