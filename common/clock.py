@@ -4,6 +4,7 @@ Due times, leases and ticks are judged by the server's clock. A process asks for
 with its own monotonic clock, so a step of the host's clock moves nothing.
 """
 
+import math
 import time
 from collections.abc import Callable
 from typing import Protocol
@@ -66,9 +67,13 @@ class ServerClock:
         """The next refresh asks again: after a reconnection another server may answer."""
         self._is_stale = True
 
+    def age_s(self) -> float:
+        """How long ago the server was asked, in seconds."""
+        return math.inf if self._synced_at is None or self._is_stale else monotonic_s() - self._synced_at
+
     def refresh(self, older_than_s: float = RESYNC_S) -> None:
         """Asks the server if that is longer ago than ``older_than_s``; raises what the connection raises."""
-        if self._synced_at is None or self._is_stale or monotonic_s() - self._synced_at > older_than_s:
+        if self.age_s() > older_than_s:
             self.sync()
 
     def now_ms(self) -> int:

@@ -25,6 +25,12 @@ LOOK_AHEAD_MS = 100
 FRESH_S = 5.0
 """How old the knowledge of the server's clock may be when a due instant comes."""
 
+DRIFT = 2e-4
+"""How much two clocks may drift apart: far more than quartz does, 17 s a day."""
+
+STEP_S = 0.5
+"""By how much the end of a block may be off before it says that the server's clock was set."""
+
 STUCK_MS = 1000
 
 Duty = Callable[[Shard, Sequence[bytes]], Head]
@@ -63,7 +69,7 @@ class Loop:
         if not self._last_id:
             self.shard.link.check(self.shard.keys.timetable)
             self.survey()
-        elif self._look_at is not None and self._look_at <= self.shard.now_ms():
+        elif self._look_at is not None and self._look_at <= self.shard.clock.now_ms():
             self.survey()
         while (due := self._due()) and not self._stopping.is_set():
             before = self._head
@@ -71,14 +77,15 @@ class Loop:
             # A page takes many steps, and stays due until the last.
             if self._head[: len(due)] == before[: len(due)] and due[0][0][:1] != open_pages.KINDS:
                 _log.error("nobody can do what is due: %r; looking again in %d ms", due[0], STUCK_MS)
-                return self.shard.now_ms() + STUCK_MS
+                return self.shard.clock.now_ms() + STUCK_MS
         self._fire.prepare(self._head)
         return self._next()
 
     def _due(self) -> Head:
         if not self._head:
             return []
-        now = self.shard.now_ms()
+        # Read without asking the server: the sleep before an instant has seen to it that this is fresh.
+        now = self.shard.clock.now_ms()
         return [entry for entry in self._head if entry[1] <= now]
 
     def _do(self, due: Head) -> None:
@@ -146,19 +153,25 @@ class Loop:
             block_ms = int(wait.BLOCK_S * 1000)
             self._read.send("XREAD", "BLOCK", block_ms, "STREAMS", self.shard.keys.notify, self._last_id)
         news = self._read.wait(self._monotonic(until_ms))
-        if news is not NOTHING and news:
+        if news is None and abs(self._read.block_error_s) > STEP_S:
+            # Servers end a block by their wall clock. Ended early or late, that clock was set.
+            self.shard.server_clock.forget()
+        elif news is not NOTHING and news:
             self._take(news)
 
     def _monotonic(self, until_ms: int | None) -> float | None:
         if until_ms is None:
             return None
+        # A long wait ends early by as much as the two clocks may have drifted apart, for one more look at the server's;
+        # then the rest is waited exactly. So an instant costs two or three looks, however far away it was.
         clock = self.shard.server_clock
-        # Long waits end a little early, for one more look at the server's clock; then the rest is waited exactly.
-        ahead = until_ms - self.shard.now_ms()
-        if ahead > LOOK_AHEAD_MS:
-            return clock.monotonic_at(until_ms - LOOK_AHEAD_MS // 2)
+        ahead = until_ms - clock.now_ms()
+        early = max(LOOK_AHEAD_MS, 2 * DRIFT * (clock.age_s() * 1000 + ahead))
+        if ahead > early:
+            return clock.monotonic_at(until_ms - round(early) // 2)
         clock.refresh(FRESH_S)
-        return clock.monotonic_at(until_ms)
+        near = until_ms - clock.now_ms() <= LOOK_AHEAD_MS
+        return clock.monotonic_at(until_ms if near else until_ms - LOOK_AHEAD_MS // 2)
 
     def _take(self, news: Any) -> None:
         ((_, entries),) = news
