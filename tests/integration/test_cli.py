@@ -214,3 +214,13 @@ def test_a_check_counts_and_warns(run_oncue: Start, tmp_path: Path) -> None:
     found = ended(run_oncue, "cron", "check", file, "--json").json
     assert (found["ok"], found["schedules"], found["warnings"][0]["line"]) == (True, 2, 2)
     assert ended(run_oncue, "cron", "check", tmp_path / "nowhere.yaml").code == 1
+
+
+def test_a_shell_can_complete_commands_and_flags(run_oncue: Start) -> None:
+    def completed(line: str) -> list[str]:
+        env = {"_ONCUE_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
+        return ended(run_oncue, env=env).output.split()
+
+    assert {"schedule", "scheduler"} <= set(completed("oncue sch"))
+    assert completed("oncue cron pre") == ["preview"]
+    assert completed("oncue worker --stop") == ["--stop-timeout-s"]
