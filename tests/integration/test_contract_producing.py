@@ -100,7 +100,8 @@ def test_an_id_of_the_callers_choice_may_be_used_again_after_its_task_has_ended(
 def test_the_id_of_a_dead_task_is_refused(app: App, hands: Callable[..., Hands]) -> None:
     worker = hands()
     app.schedule_task(at(-1), 1, id="mine")
-    worker.bury(*worker.reserve())
+    (task,) = worker.reserve()
+    worker.bury(task)
     with pytest.raises(WrongState, match="mine is among the dead"):
         app.schedule_task(at(0), 2, id="mine")
     assert app.get("mine").data == 1

@@ -133,7 +133,8 @@ def test_a_retry_may_be_due_at_any_distance(
 ) -> None:
     worker = hands()
     app.schedule_task(at(-1), 1)
-    assert worker.retry(*worker.reserve(), START_MS + delay_ms) == 1
+    (task,) = worker.reserve()
+    assert worker.retry(task, START_MS + delay_ms) == 1
     while (instant := passes()) is not None and instant <= START_MS + delay_ms:
         clock.ms = max(clock.ms, instant)
         if clock.ms == START_MS + delay_ms:
@@ -148,7 +149,8 @@ def test_a_retry_can_be_cancelled_and_gives_everything_back(
 ) -> None:
     worker = hands()
     app.schedule_task(at(-1), 1, id="mine")
-    worker.retry(*worker.reserve(), START_MS + 5 * MINUTE_MS)
+    (task,) = worker.reserve()
+    worker.retry(task, START_MS + 5 * MINUTE_MS)
     assert app.cancel("mine")
     assert counts(store) == {"cancelled": 1}
     clock.pass_ms(6 * MINUTE_MS)

@@ -327,34 +327,32 @@ def test_foreign_values_in_the_bookkeeping_stop_nothing(
 
 
 def test_threads_live_through_all_of_it_at_once(
-    server: Server, namespace: str, caplog: pytest.LogCaptureFixture
+    server: Server, namespace: str, put: Callable[..., Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     runs: Counter[Any] = Counter()
 
     def handler(task: Task) -> None:
         runs[task.data] += 1
 
-    client = server.client()
     with opened(server, namespace, shards=server.shards) as store:
         keys, app = store.shard(QUEUE).keys, app_on(store)
         with running(store, handlers={QUEUE: handler}, schedulers=2, workers=2) as (schedulers, workers):
             for n, hostile in enumerate(HOSTILE.values()):
-                client.hset(keys.records.decode(), f"bad{n}", hostile)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-                client.execute_command("RPUSH", keys.ready(QUEUE, 5), hostile, entry(f"bad{n}", hostile))
-                client.execute_command("RPUSH", keys.wake(QUEUE), hostile)
-                client.execute_command("XADD", keys.notify, "*", hostile, hostile)
-                client.execute_command("HSET", keys.schedules, hostile, hostile)
+                put("HSET", keys.records, f"bad{n}", hostile)
+                put("RPUSH", keys.ready(QUEUE, 5), hostile, entry(f"bad{n}", hostile))
+                put("RPUSH", keys.wake(QUEUE), hostile)
+                put("XADD", keys.notify, "*", hostile, hostile)
+                put("HSET", keys.schedules, hostile, hostile)
                 now = store.now_ms(QUEUE)
                 for score in (0, now, "-inf", "inf"):
                     for member in MEMBERS:
-                        client.execute_command("ZADD", keys.timetable, score, member)
+                        put("ZADD", keys.timetable, score, member)
                 app.schedule_task(None, f"now {n}")
                 app.schedule_task((now + 100) / 1000, f"soon {n}")
                 eventually(lambda n=n: runs[f"now {n}"] and runs[f"soon {n}"], 10, f"round {n}")  # type: ignore[misc]
-            dead = keys.dead.decode()
-            eventually(lambda: client.zcard(dead) == len(HOSTILE), 10, "the unreadable among the dead")
-            assert all(one.alive() for one in (*schedulers, *workers))
-    client.close()
+            eventually(lambda: put("ZCARD", keys.dead) == len(HOSTILE), 10, "the unreadable among the dead")
+            assert all(scheduler.alive() for scheduler in schedulers)
+            assert all(worker.alive() for worker in workers)
     assert set(runs.values()) == {1}
     assert not [entry for entry in caplog.records if entry.exc_info], caplog.text
     assert logging.ERROR in {entry.levelno for entry in caplog.records}

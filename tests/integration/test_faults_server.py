@@ -238,5 +238,6 @@ def test_a_cluster_that_was_away_as_a_whole_finds_its_schedulers_and_workers_aga
             for one in scheduling:
                 one.result(25)
         eventually(lambda: len(runs) == 4, 2 * NOTICED_S)
-        assert all(one.alive() for one in (*schedulers, *workers))
+        assert all(scheduler.alive() for scheduler in schedulers)
+        assert all(worker.alive() for worker in workers)
     assert set(runs.values()) == {1}

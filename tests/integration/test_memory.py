@@ -55,11 +55,8 @@ class Bench:
     def keys(self) -> dict[str, int]:
         """The number of members of each key; the kept counts, which stay for good, and the capped notify list left out."""
         sizes = {}
-        for key in self.server.admin.keys("*"):
-            name, kind = (
-                key.decode().partition(":")[2].partition(":")[2],
-                self.server.admin.type(key).decode(),
-            )
+        for key in self.server.ask("KEYS", "*"):
+            name, kind = key.decode().partition("}:")[2], self.server.ask("TYPE", key.decode()).decode()
             count = {"hash": "HLEN", "list": "LLEN", "zset": "ZCARD", "string": "STRLEN", "stream": "EXISTS"}[
                 kind
             ]
