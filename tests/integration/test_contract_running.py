@@ -7,6 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from oncue import App, NewTask, Task
+from oncue.common.keys import page_of
+from oncue.common.pages import open_step
 from oncue.common.store import Store
 from tests.support.product import MINUTE_MS, START_MS, FixedClock, Hands, Passes
 
@@ -284,3 +286,39 @@ def test_two_schedulers_at_the_same_instant_promote_once(
         taken += tasks
     assert sorted(task.data for task in taken) == list(range(300))
     assert {queue: counts(store, queue) for queue in "abc"} == {queue: {"leased": 100} for queue in "abc"}
+
+
+@pytest.mark.parametrize("offset_ms", [-1, 30_000], ids=["in the list", "in a segment"])
+def test_large_tasks_are_handed_out_in_portions_and_none_is_passed_over(
+    app: App, clock: FixedClock, passes: Passes, hands: MakeHands, offset_ms: int
+) -> None:
+    ids = app.schedule_many([NewTask(at(offset_ms), bytes(300_000)) for _ in range(70)])
+    clock.pass_ms(max(0, offset_ms))
+    passes()
+    worker, portions = hands(), []
+    while tasks := worker.reserve():
+        portions.append([task.id for task in tasks])
+        assert set(worker.complete(*tasks)) == {1}
+    assert [task_id for portion in portions for task_id in portion] == ids
+    assert max(len(portion) for portion in portions) <= 1 + (1 << 20) // 300_000 + 1
+
+
+def test_while_a_page_is_half_open_each_of_its_tasks_can_be_cancelled_or_runs(
+    app: App, store: Store, clock: FixedClock, passes: Passes, hands: MakeHands
+) -> None:
+    page = 10 * MINUTE_MS
+    ids = app.schedule_many([NewTask(at(page + n % 900), n, id=f"n{n}") for n in range(900)])
+    clock.ms = START_MS + page - MINUTE_MS
+    shard = store.shard("default")
+    member = b"p%d" % page_of(START_MS + page)
+    needs, _ = open_step(shard, member, [])
+    open_step(shard, member, needs)
+    for task_id in ids[::2]:
+        assert app.cancel(task_id) is True
+    assert counts(store) == {"delayed": 450, "cancelled": 450}
+    clock.ms = START_MS + page + 1000
+    passes()
+    worker, taken = hands(), []
+    while tasks := worker.reserve():
+        taken += tasks
+    assert sorted(task.id for task in taken) == sorted(ids[1::2])
