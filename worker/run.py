@@ -6,6 +6,7 @@ import random
 import threading
 from collections.abc import Callable, Iterable, Mapping
 
+from oncue.common.due import LAST_MS
 from oncue.common.retry import RetryPolicy
 from oncue.common.shard import Shard
 from oncue.common.task import Task
@@ -89,7 +90,7 @@ class Runner:
         attempt = task.failed + 1
         if attempt >= policy.max_attempts:
             return Bury(task, failure(error, now_ms))
-        due_ms = now_ms + round(policy.delay_s(attempt, random.random) * 1000)
+        due_ms = round(min(now_ms + policy.delay_s(attempt, random.random) * 1000, LAST_MS))
         return Retry(task, due_ms, failure(error, now_ms))
 
     @staticmethod

@@ -9,6 +9,7 @@ import pytest
 
 from oncue import Task
 from oncue.common import address
+from oncue.common.due import LAST_MS
 from oncue.common.link import Link
 from oncue.common.retry import RetryPolicy
 from oncue.common.shard import Shard
@@ -61,6 +62,13 @@ def test_jitter_shortens_the_wait_by_no_more_than_its_share() -> None:
         assert isinstance(outcome, Retry)
         waits.add(outcome.due_ms - START_MS)
     assert 750 <= min(waits) < max(waits) <= 1000
+
+
+def test_a_wait_without_measure_ends_with_the_year_9999() -> None:
+    policy = RetryPolicy(first_s=1e306, max_s=1e307)
+    outcome = runner(raising(ValueError("no")), policy).execute(task())
+    assert isinstance(outcome, Retry)
+    assert outcome.due_ms == LAST_MS
 
 
 def test_the_last_attempt_is_followed_by_the_grave() -> None:
