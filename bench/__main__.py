@@ -51,15 +51,16 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     signal.signal(signal.SIGALRM, lambda *_: sys.exit(f"not done after {MOST_S} s"))
     signal.alarm(MOST_S)
+    path = given.output or RESULTS / "latest.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
     plan = Plan(given.quick, given.huge)
     for name in peers:
         _place(plan, name)
     found = _header(plan)
     for name in experiments:
         found["experiments"][name] = _run(plan, importlib.import_module(f"bench.{name}"))
-    path = given.output or RESULTS / "latest.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(found, indent=1) + "\n")
+        # After each: a run that is broken off has not been in vain.
+        path.write_text(json.dumps(found, indent=1) + "\n")
     print(f"written: {path}")
     if not given.no_charts:
         _draw(path)

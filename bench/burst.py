@@ -24,7 +24,7 @@ FIGURES = [
 
 def measure(plan: Plan, peer: str) -> Cells:
     """Fills ahead of the instant; the instant is set once the filling is done."""
-    number, fill_s, drain_s = (20_000, 4.0, 6.0) if plan.quick else (100_000, 12.0, 12.0)
+    number, fill_s, drain_s = (20_000, 4.0, 6.0) if plan.quick else (100_000, 8.0, 8.0)
     with plan.session(peer) as session:
         session.start_schedulers()
         session.start_workers()

@@ -21,8 +21,8 @@ _ROUNDS = 3
 
 
 def measure(plan: Plan, peer: str) -> Cells:
-    """Waits up to two minutes (40 s with --quick) for what the killed worker had in hand."""
-    most_s = 40.0 if plan.quick else 120.0
+    """Waits up to 90 s (40 s with --quick) for what the killed worker had in hand."""
+    most_s = 40.0 if plan.quick else 90.0
     return {"worker": _worker(plan, peer, most_s), "scheduler": _scheduler(plan, peer)}
 
 

@@ -68,6 +68,16 @@ def python(name: str, packages: list[str]) -> Path:
     return folder
 
 
+def beside(name: str, packages: list[str]) -> Path:
+    """A folder with packages, and nothing that they depend on, to be put beside the development environment."""
+    folder = HOME / name
+    if not _is_made(folder, packages):
+        pip = [sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-deps"]
+        _run([*pip, "--target", str(folder), *packages])
+        _note(folder, packages)
+    return folder
+
+
 def _node(name: str, packages: list[str]) -> Path:
     folder = HOME / name
     if shutil.which("npm") is None:

@@ -12,6 +12,7 @@ FIGURES = [
     Figure(
         "commands", "per min", "commands executed by the server, those inside scripts too (INFO commandstats)"
     ),
+    Figure("round trips", "per min", "commands sent by clients"),
     Figure("server CPU", "ms/min", "CPU time of the server"),
     Figure("CPU", "ms/min", "CPU time of all processes of the peer together"),
     Figure("CPU each", "%", "CPU of one core, mean over the peer's top processes"),
@@ -36,18 +37,24 @@ def measure(plan: Plan, peer: str) -> Cells:
         def cpu() -> float:
             return sum(group.cpu_s() for group in groups)
 
-        commands, server, mine = sum(session.server.commands().values()), session.server.cpu_s(), cpu()
+        before, trips = session.server.commands(), session.server.round_trips()
+        server, mine = session.server.cpu_s(), cpu()
         time.sleep(span_s)
         minute = 60 / span_s
-        commands = (sum(session.server.commands().values()) - commands) * minute
+        # Less the harness's own INFO for the first count.
+        trips = session.server.round_trips() - trips - 1
+        after = session.server.commands()
+        by_command = {name: number - before.get(name, 0) for name, number in after.items()}
         server, mine = (session.server.cpu_s() - server) * minute, (cpu() - mine) * minute
         memory = [size / 2**20 for group in groups for size in group.memory_bytes()]
     return {
-        "commands": commands,
+        "commands": sum(by_command.values()) * minute,
+        "round trips": trips * minute,
         "server CPU": server * 1000,
         "CPU": mine * 1000,
         "CPU each": mine / 60 * 100 / len(memory),
         "RSS each": statistics.median(memory),
         "RSS all": sum(memory),
         "processes": len(memory),
+        "_by_command": ", ".join(f"{name} {number}" for name, number in sorted(by_command.items()) if number),
     }

@@ -17,7 +17,7 @@ FIGURES = [
 
 def measure(plan: Plan, peer: str) -> Cells:
     """Fills, weighs, cancels, weighs."""
-    number, fill_s = (20_000, 4.0) if plan.quick else (100_000, 15.0)
+    number, fill_s = (20_000, 4.0) if plan.quick else (100_000, 10.0)
     with plan.session(peer) as session:
         session.ask("single", seconds=5, most=3, window=_window())
         empty = session.server.used_bytes()
@@ -30,12 +30,14 @@ def measure(plan: Plan, peer: str) -> Cells:
             cells["left"] = cells["cancelled"] = refusal
         else:
             done = session.ask("cancel")
-            if peer == "oncue":
-                # The marks of cancelled tasks go after a minute, when a scheduler sweeps them.
-                session.start_schedulers()
-                session.wait(lambda: session.server.used_bytes() - empty < 1_000_000, 120, 1)
             cells["cancelled"] = done["number"] / done["seconds"]
-            cells["left"] = (session.server.used_bytes() - empty) / filled
+            if peer == "oncue" and plan.quick:
+                cells["left"] = "not with --quick: the marks of cancelled tasks stay for a minute"
+            else:
+                if peer == "oncue":
+                    session.start_schedulers()
+                    time.sleep(65)
+                cells["left"] = (session.server.used_bytes() - empty) / filled
     if peer == "oncue" and not plan.quick:
         cells["1,000,000"] = _million(plan, peer)
     return cells

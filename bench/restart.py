@@ -16,7 +16,7 @@ FIGURES = [
 
 def measure(plan: Plan, peer: str) -> Cells:
     """One scheduler, one worker, one client that schedules single tasks up to 2 s ahead through it all."""
-    wait_s = 15.0 if plan.quick else 30.0
+    wait_s = 8.0 if plan.quick else 15.0
     with plan.session(peer, aof=True) as session:
         session.start_schedulers()
         session.start_workers()

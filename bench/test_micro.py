@@ -1,0 +1,115 @@
+"""The hot paths beside bare calls of redis-py, in one run: their ratio is guarded, whatever the machine's speed and load.
+
+Run by ``make bench-micro``, not by ``make test``. Each pair is measured in turns, round by round, and the median of the
+rounds' ratios is what counts. The limits are what was reached, with room for noise; the aim stands in
+docs/performance.md.
+"""
+
+import random
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+
+import oncue
+from bench import work
+from bench.server import Server
+
+ROUNDS = 15
+MOST_SINGLE = 4.0
+"""A call of schedule_task may cost so many bare calls of a script that does nothing."""
+MOST_BULK = 2.5
+"""The same for a task of schedule_many and a bare call in a pipeline of 500."""
+
+Call = Callable[[], object]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+        found = Server(Path(folder))
+        found.start()
+        yield found
+        found.stop()
+
+
+@pytest.fixture
+def app(server: Server) -> Iterator[oncue.App]:
+    server.client.flushall()
+    found = oncue.App(server.url)
+    found.schedule_task(_due(), work.data("n", 0))
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def client(server: Server) -> Iterator[redis.Redis]:
+    found = redis.Redis.from_url(server.url, protocol=2)
+    yield found
+    found.close()
+
+
+def test_a_single_call_costs_little_more_than_a_bare_script_call(
+    app: oncue.App, client: redis.Redis, benchmark: Any
+) -> None:
+    body, sha = work.data("n", 0), client.script_load("return 1")
+
+    def ours() -> None:
+        for _ in range(200):
+            app.schedule_task(_due(), body, "work")
+
+    def bare() -> None:
+        for _ in range(200):
+            client.evalsha(sha, 1, "bare", body)  # pyright: ignore[reportArgumentType]
+
+    assert _ratio(benchmark, ours, bare) < MOST_SINGLE
+
+
+def test_a_bulk_call_costs_little_more_than_a_bare_pipeline(
+    app: oncue.App, client: redis.Redis, benchmark: Any
+) -> None:
+    body, sha = work.data("n", 0), client.script_load("return 1")
+    tasks = [oncue.NewTask(_due(), body, "work") for _ in range(2000)]
+
+    def ours() -> None:
+        app.schedule_many(tasks)
+
+    def bare() -> None:
+        for _ in range(4):
+            with client.pipeline(transaction=False) as pipe:
+                for _ in range(500):
+                    pipe.evalsha(sha, 1, "bare", body)  # pyright: ignore[reportArgumentType]
+                pipe.execute()
+
+    assert _ratio(benchmark, ours, bare) < MOST_BULK
+
+
+def _ratio(benchmark: Any, ours: Call, bare: Call) -> float:
+    """The median over rounds of our time by the bare time beside it; pytest-benchmark reports our absolute one."""
+    mine: list[float] = []
+    bares: list[float] = []
+
+    def measured() -> None:
+        before = time.perf_counter()
+        ours()
+        mine.append(time.perf_counter() - before)
+
+    def prepared() -> None:
+        before = time.perf_counter()
+        bare()
+        bares.append(time.perf_counter() - before)
+
+    benchmark.pedantic(measured, setup=prepared, rounds=ROUNDS, warmup_rounds=1)
+    found = statistics.median(ours_s / bare_s for ours_s, bare_s in zip(mine, bares, strict=True))
+    benchmark.extra_info["times a bare call"] = found
+    print(f"{found:.2f} times a bare call")
+    return found
+
+
+def _due() -> float:
+    return time.time() + random.uniform(300, 86_400)
