@@ -25,7 +25,9 @@ def test_no_more_is_claimed_than_there_are_threads() -> None:
     assert hand.claim(9) == 1
 
 
-def test_a_claim_waits_for_room_and_a_closed_hand_gives_none() -> None:
+def test_a_claim_waits_for_room_and_a_closed_hand_gives_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    # With a clock that stands, nothing is measured: no tasks are taken ahead.
+    monkeypatch.setattr(module, "monotonic_s", lambda: 1000.0)
     hand = Hand(1)
     hand.claim(1)
     with ThreadPoolExecutor(2) as pool:
