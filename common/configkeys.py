@@ -109,7 +109,7 @@ SETTINGS: dict[str, Key] = {
     "stop_timeout_s": _number(0, 86_400, " (seconds)"),
     "concurrency": _integer(1, 10_000),
     "max_data_bytes": _integer(1, 512 * 1024 * 1024, " (bytes)"),
-    "keep_finished_s": _number(0, _YEAR_S, " (seconds)"),
+    "keep_finished_s": _number(35, _YEAR_S, " (seconds)"),
 }
 """What the file, an `ONCUE_` variable and a flag can all set: the fields of `Config` by the same names."""
 

@@ -11,13 +11,16 @@ from oncue.common.clock import Clock, sleep_s
 from oncue.common.due import LAST_MS
 from oncue.common.errors import BadInput, NotFound, WrongState
 from oncue.common.keys import page_of, shard_of
-from oncue.common.link import Link
+from oncue.common.link import COMMAND_TIMEOUT_S, Link
 from oncue.common.pages import open_page
 from oncue.common.shard import KeyTable, Shard, slot
 from oncue.common.task import TaskInfo, instant
 
 CHUNK = 500
 """How many tasks one call carries: beyond some hundreds a call gets no cheaper, and the server is busy for longer."""
+
+LAST_CALL_S = 2 * COMMAND_TIMEOUT_S + 1.0
+"""How long the last try of a call may take: a pause, to connect, and to be answered."""
 
 T = TypeVar("T")
 
@@ -47,13 +50,14 @@ class Store:
     ) -> None:
         """``patience_s`` is how long a call goes on trying while the server is away.
 
-        It must stay below ``keep_finished_ms``: within that time the store knows a repeated call again even when its
-        task has been done meanwhile. Raises BadInput otherwise.
+        With the last call, begun at its end, it must stay below ``keep_finished_ms``: within that time the store knows
+        a repeated call again even when its task has been done meanwhile. Raises BadInput otherwise.
         """
-        if patience_s * 1000 >= keep_finished_ms:
+        longest_s = patience_s + LAST_CALL_S
+        if longest_s * 1000 >= keep_finished_ms:
             raise BadInput(
-                f"patience of {patience_s} s must be shorter than the {keep_finished_ms / 1000} s for which finished"
-                " tasks are remembered: a later repetition could run a task twice"
+                f"finished tasks must be remembered for more than {longest_s:g} s, in which a call may be repeated, not"
+                f" for {keep_finished_ms / 1000:g} s: a repetition after that could run a task twice"
             )
         self.link = link
         self.shards = [Shard(link, namespace, number, clock) for number in range(shards)]

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import pytest
 
-from oncue import App, OncueError, StoreUnavailable, WrongServer
+from oncue import App, BadInput, OncueError, StoreUnavailable, WrongServer
 from oncue.common import address
 from oncue.common.link import Link
 from oncue.common.store import Store
@@ -137,3 +137,15 @@ def test_a_database_other_than_the_first_is_used_as_asked(own: RedisServer) -> N
     app.schedule_task(DUE, 1)
     assert own.admin.dbsize() == 0
     app.close()
+
+
+@pytest.mark.parametrize("keep_s", [20, 30.9])
+def test_finished_tasks_are_remembered_for_longer_than_any_call_is_repeated(keep_s: float) -> None:
+    link = Link(address.parse("redis://127.0.0.1:1"))
+    with pytest.raises(BadInput) as refusal:
+        Store(link, "t", patience_s=20, keep_finished_ms=int(keep_s * 1000))
+    assert str(refusal.value) == (
+        f"finished tasks must be remembered for more than 31 s, in which a call may be repeated, not for {keep_s:g} s:"
+        " a repetition after that could run a task twice"
+    )
+    Store(link, "t", patience_s=20, keep_finished_ms=35_000)

@@ -68,7 +68,7 @@ class Bench:
 def bench(request: pytest.FixtureRequest, namespace: str) -> Iterator[Bench]:
     server: RedisServer = request.getfixturevalue(request.param)
     clock = FixedClock()
-    with opened(server, namespace, clock=clock, keep_finished_ms=KEEP_MS) as store:
+    with opened(server, namespace, clock=clock, patience_s=5, keep_finished_ms=KEEP_MS) as store:
         bench = Bench(server, store, clock)
         # One round of each kind first: scripts, counters and buffers come into being.
         for offset_ms in (-1, NEAR_MS, FAR_MS):
