@@ -80,6 +80,25 @@ def test_a_server_that_forgets_its_scripts_and_restarts_fails_no_call_and_double
     assert set(runs.values()) == {1}
 
 
+def test_connections_that_are_cut_again_and_again_lose_no_task_and_double_none(
+    own: RedisServer, namespace: str
+) -> None:
+    """P02: all clients are killed under load, waiting ones and working ones, and then the server is away for a while."""
+    runs = Runs()
+    with opened(own, namespace) as store:
+        app = app_on(store)
+        with running(store, handlers={"default": runs}, schedulers=2, workers=2, lease_ms=3000):
+            for _ in range(20):
+                now = store.now_ms("default")
+                app.schedule_many([NewTask((now + 5 * n) / 1000, n) for n in range(20)])
+                own.ask("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+            own.stop()
+            own.start()
+            app.schedule_many([NewTask(None, n) for n in range(20)])
+            eventually(lambda: counts(store) == {"done": 420}, 20)
+    assert (len(runs), set(runs.values())) == (420, {1})
+
+
 def test_a_silent_link_is_replaced_within_block_and_grace(
     valkey: RedisServer, namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
