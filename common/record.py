@@ -1,4 +1,4 @@
-"""The record of a task: the one value that a waiting task costs, immutable once written.
+"""The record of a task: the one value that a waiting task costs. Only a move changes it: placement and due time.
 
 Layout, big-endian; the same bytes are in ``docs/protocol.md``, for producers in other languages:
 

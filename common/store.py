@@ -1,18 +1,17 @@
-"""What producers ask of the store: schedule, look up, cancel. One call for many, in bounded chunks."""
+"""What producers ask of the store: schedule, look up, cancel, reschedule. One call for many, in bounded chunks."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from oncue.common import record
+from oncue.common import record, waiting
 from oncue.common.clock import Clock, sleep_s
 from oncue.common.due import LAST_MS
-from oncue.common.errors import BadInput, NotFound, WrongState
-from oncue.common.keys import page_of, shard_of
+from oncue.common.errors import AlreadyFinal, BadInput, NotFound, WrongState
+from oncue.common.keys import shard_of
 from oncue.common.link import COMMAND_TIMEOUT_S, Link
-from oncue.common.pages import open_page
 from oncue.common.shard import KeyTable, Shard, slot
 from oncue.common.task import TaskInfo, instant
 
@@ -23,6 +22,16 @@ LAST_CALL_S = 2 * COMMAND_TIMEOUT_S + 1.0
 """How long the last try of a call may take: a pause, to connect, and to be answered."""
 
 T = TypeVar("T")
+Progress = Callable[[int], object]
+"""Told, after each step of long work, how many tasks are dealt with so far."""
+
+
+def quiet(done: int) -> None:
+    """The progress that nobody watches."""
+
+
+def _unknown(task_id: str) -> str:
+    return f"there is no task {task_id}: it never was, or it finished some time ago"
 
 
 class Placed(NamedTuple):
@@ -106,30 +115,53 @@ class Store:
     def get(self, task_id: str) -> TaskInfo:
         """What is known of a task; raises NotFound."""
         for shard in self.shards:
-            (found,) = self.persist(shard, partial(_locate, shard, [task_id], whole=True))
+            (found,) = self.persist(shard, partial(waiting.locate, shard, [task_id], whole=True))
             if found:
-                return _info(task_id, found)
-        raise NotFound(f"there is no task {task_id}: it never was, or it finished some time ago")
+                return info(task_id, found)
+        raise NotFound(_unknown(task_id))
 
     def cancel(self, task_id: str) -> bool:
-        """True: cancelled, it will not run. False: too late, it is running, done or dead. Raises NotFound."""
-        for shard in self.shards:
-            answer = self.persist(shard, partial(self._cancel, shard, task_id))
-            if answer != "unknown":
-                return answer == "cancelled"
-        raise NotFound(f"there is no task {task_id}: it never was, or it finished some time ago")
+        """True: cancelled, it will not run. False: too late, it is done, dead, or running and told. Raises NotFound."""
+        (answer,) = self.cancel_many([task_id]).values()
+        if answer == "unknown":
+            raise NotFound(_unknown(task_id))
+        return answer == "cancelled"
 
-    def _cancel(self, shard: Shard, task_id: str) -> str:
-        (found,) = _locate(shard, [task_id])
-        hint = b"=%d:%d:%s" % (found[1], found[2], found[3]) if found and found[3] else b""
-        while True:
-            answer = _cancel(shard, task_id, hint, self.keep_finished_ms)
-            if answer[:1] == b"=":
-                hint = answer
-            elif answer[:1] == b"p":
-                open_page(shard, answer)
-            else:
-                return answer.decode()
+    def cancel_many(self, ids: Iterable[str], progress: Progress = quiet) -> dict[str, str]:
+        """Cancels waiting tasks in bounded steps; for each "cancelled", or why not: a state, or "unknown"."""
+        return self._settle(ids, partial(waiting.cancel, keep_ms=self.keep_finished_ms), progress)
+
+    def reschedule(self, task_id: str, due_ms: int) -> None:
+        """Gives a waiting task another due time; raises NotFound, WrongState (it runs) and AlreadyFinal."""
+        (answer,) = self.reschedule_many([task_id], due_ms).values()
+        if answer == "unknown":
+            raise NotFound(_unknown(task_id))
+        if answer == "leased":
+            raise WrongState(f"task {task_id} is running: only a waiting task can be given another time")
+        if answer != "moved":
+            raise AlreadyFinal(
+                f"task {task_id} is {answer} already: only a waiting task can be given another time"
+            )
+
+    def reschedule_many(self, ids: Iterable[str], due_ms: int, progress: Progress = quiet) -> dict[str, str]:
+        """Moves waiting tasks in bounded steps; for each "moved", or why not: a state, or "unknown"."""
+        return self._settle(ids, partial(waiting.reschedule, due_ms=due_ms), progress)
+
+    def _settle(self, ids: Iterable[str], ask: waiting.Ask, progress: Progress) -> dict[str, str]:
+        wanted = list(dict.fromkeys(ids))
+        answers = dict.fromkeys(wanted, "unknown")
+        for at in range(0, len(wanted), CHUNK):
+            left = wanted[at : at + CHUNK]
+            # An id does not say in which shard its task is: each is asked for what the ones before did not know.
+            for shard in self.shards:
+                answers |= self.persist(shard, partial(waiting.settle, shard, left, ask)) if left else {}
+                left = [task_id for task_id in left if answers[task_id] == "unknown"]
+            progress(min(at + CHUNK, len(wanted)))
+        return answers
+
+    def now_anywhere_ms(self) -> int:
+        """The time of the first shard's server, for what concerns no queue; raises StoreUnavailable."""
+        return self.persist(self.shards[0], self.shards[0].now_ms)
 
     def counts(self) -> dict[str, dict[str, int]]:
         """For each queue how many tasks are in each state; done and cancelled count all there ever were. O(queues)."""
@@ -155,35 +187,8 @@ def _schedule(shard: Shard, tasks: Sequence[Placed]) -> list[int]:
     return answers
 
 
-def _locate(shard: Shard, ids: Sequence[str], *, whole: bool = False) -> list[list[Any]]:
-    keys = shard.keys
-    fixed = (keys.records, keys.runs, keys.timetable, keys.errors)
-    answers: list[list[Any]] = shard.call("locate", fixed, [shard.now_ms(), int(whole), *ids])
-    return answers
-
-
-def _cancel(shard: Shard, task_id: str, hint: bytes, keep_ms: int) -> bytes:
-    keys = shard.keys
-    table = KeyTable(
-        keys.records,
-        keys.runs,
-        keys.timetable,
-        keys.counts,
-        keys.stale,
-        keys.finished,
-        keys.errors,
-        keys.armed,
-        keys.notify,
-    )
-    page = bucket = 0
-    if hint:
-        page = table.add(keys.page(page_of(int(hint[1:].split(b":")[0]))))
-        bucket = table.add(keys.segment(hint))
-    answers: list[bytes] = shard.call("cancel", table.keys, [shard.now_ms(), keep_ms, task_id, page, bucket])
-    return answers[0]
-
-
-def _info(task_id: str, found: Sequence[Any]) -> TaskInfo:
+def info(task_id: str, found: Sequence[Any]) -> TaskInfo:
+    """A task as users see it, from what lua/locate.lua answers for it."""
     state, due_ms, band, queue, attempts, failed, lost, body, failure = found
     return TaskInfo(
         id=task_id,

@@ -18,6 +18,8 @@
 -- include: arm
 -- include: where
 -- include: sweep_list
+-- include: take_out
+-- include: declared
 -- include: finish
 
 local keys = {records = KEYS[1], runs = KEYS[2], timetable = KEYS[3], counts = KEYS[4], stale = KEYS[5],
@@ -25,12 +27,6 @@ local keys = {records = KEYS[1], runs = KEYS[2], timetable = KEYS[3], counts = K
 local now, keep = tonumber(ARGV[1]), tonumber(ARGV[1]) + tonumber(ARGV[2])
 expect(#KEYS >= 9 and #ARGV % 3 == 2)
 local ANSWERS = {l = "leased", x = "dead", d = "done", c = "cancelled"}
-
--- Compared by the end of the key's name: the store's keys all end in it.
-local function is_declared(index, name)
-    local key = KEYS[tonumber(index)] or ""
-    return key:sub(-#name) == name
-end
 
 local function cancel(id, page, bucket)
     local record, text = redis.call("HGET", keys.records, id), redis.call("HGET", keys.runs, id)
@@ -60,15 +56,8 @@ local function cancel(id, page, bucket)
     end
     run.state = "c"
     finish(keys, {{id, run}}, keep)
-    redis.call("HINCRBY", keys.counts, queue .. (place == "ready" and ":ready" or ":delayed"), -1)
     redis.call("HINCRBY", keys.counts, queue .. ":cancelled", 1)
-    if place == "lone" then
-        redis.call("ZREM", keys.timetable, lone_member(queue, band, id, seq))
-    elseif place == "page" then
-        sweep_list(keys, KEYS[tonumber(page)], name, queue)
-    elseif place == "bucket" then
-        sweep_list(keys, KEYS[tonumber(bucket)], name, queue)
-    end
+    take_out(keys, place, name, {page = KEYS[tonumber(page)], bucket = KEYS[tonumber(bucket)]}, band, queue, id, seq)
     return "cancelled"
 end
 

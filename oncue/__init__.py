@@ -41,6 +41,8 @@ __all__ = [
     "WrongState",
     "cancel",
     "get",
+    "reschedule",
+    "run_now",
     "schedule_many",
     "schedule_task",
 ]
@@ -75,6 +77,16 @@ def schedule_many(tasks: Iterable[NewTask]) -> list[str]:
 def cancel(id: str) -> bool:
     """``App.cancel`` on the server that ONCUE_URL names, or on the running `oncue up` of this user."""
     return _default().cancel(id)
+
+
+def reschedule(id: str, ts: object) -> None:
+    """``App.reschedule`` on the server that ONCUE_URL names, or on the running `oncue up` of this user."""
+    _default().reschedule(id, ts)
+
+
+def run_now(id: str) -> None:
+    """``App.run_now`` on the server that ONCUE_URL names, or on the running `oncue up` of this user."""
+    _default().run_now(id)
 
 
 def get(id: str) -> TaskInfo:

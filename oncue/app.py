@@ -10,7 +10,7 @@ from oncue.common import ids, record
 from oncue.common.due import due_ms
 from oncue.common.errors import BadInput
 from oncue.common.keys import queue_name
-from oncue.common.store import Placed, Store
+from oncue.common.store import Placed, Progress, Store, quiet
 from oncue.common.task import DEFAULT_PRIORITY, DEFAULT_QUEUE, NewTask, Task, TaskInfo
 
 Handler = Callable[[Task], object]
@@ -23,6 +23,10 @@ class Settings:
 
     store: Store
     max_data_bytes: int
+
+
+def _checked(task_ids: Iterable[str]) -> list[str]:
+    return [ids.checked(task_id) for task_id in task_ids]
 
 
 class App:
@@ -121,8 +125,40 @@ class App:
         return Placed(task_id, record.pack(due, band, queue, data, nonce), due, band, queue)
 
     def cancel(self, id: str) -> bool:
-        """Cancels a waiting task. True: it will not run. False: too late, it runs, is done or dead. Raises NotFound."""
+        """Cancels a task. True: it will not run. False: too late, it runs, is done or dead. Raises NotFound.
+
+        A running task is told all the same: its worker learns it with the next renewal of the lease, and the handler
+        sees ``task.cancelled``. Should it fail, or its worker die, it will not run again.
+        """
         return self._ready().store.cancel(ids.checked(id))
+
+    def cancel_many(self, ids: Iterable[str], progress: Progress = quiet) -> dict[str, str]:
+        """Cancels tasks in bounded steps; for each "cancelled", or why not: its state, or "unknown".
+
+        ``progress`` is told after each step how many are dealt with.
+        """
+        return self._ready().store.cancel_many(_checked(ids), progress)
+
+    def reschedule(self, id: str, ts: object) -> None:
+        """Gives a waiting task another time, ``ts`` as ``schedule_task`` takes it. A retry that waits counts too.
+
+        Raises NotFound, WrongState if it runs, AlreadyFinal if it is done, dead or cancelled.
+        """
+        store = self._ready().store
+        store.reschedule(ids.checked(id), self._instant(store, ts))
+
+    def reschedule_many(self, ids: Iterable[str], ts: object, progress: Progress = quiet) -> dict[str, str]:
+        """Gives tasks one other time, in bounded steps; for each "moved", or why not: its state, or "unknown"."""
+        store = self._ready().store
+        return store.reschedule_many(_checked(ids), self._instant(store, ts), progress)
+
+    def run_now(self, id: str) -> None:
+        """Makes a waiting task due now; raises as ``reschedule``."""
+        self.reschedule(id, None)
+
+    @staticmethod
+    def _instant(store: Store, ts: object) -> int:
+        return due_ms(ts, store.now_anywhere_ms() if ts is None else 0)
 
     def get(self, id: str) -> TaskInfo:
         """What is known of a task; raises NotFound."""

@@ -8,3 +8,8 @@ local function header(record)
     local nonce = flags % 2 == 1 and record:sub(at, at + 7) or ""
     return due, band, queue, seq, nonce
 end
+
+-- The same record with another placement number and due time.
+local function record_moved(record, seq, due)
+    return record:sub(1, 1) .. struct.pack(">I4I6", seq, due) .. record:sub(12)
+end

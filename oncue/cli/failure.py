@@ -1,6 +1,6 @@
 """Exit codes, the same for every command, and the sentence that stands for an error. docs/cli.md lists the codes."""
 
-from oncue.common.errors import NotFound, OncueError, StoreUnavailable, WrongState
+from oncue.common.errors import AlreadyFinal, NotFound, OncueError, StoreUnavailable, WrongState
 from oncue.common.problem import Refused
 
 OK = 0
@@ -17,7 +17,7 @@ def exit_code(error: OncueError) -> int:
     """The exit code of a command that ends with this error."""
     if isinstance(error, StoreUnavailable):
         return UNREACHABLE
-    return NO if isinstance(error, NotFound | WrongState) else UNUSABLE
+    return NO if isinstance(error, NotFound | WrongState | AlreadyFinal) else UNUSABLE
 
 
 def sentence(error: OncueError) -> str:

@@ -5,7 +5,7 @@ Nothing here reads a clock: each call is given its `now`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -273,6 +273,16 @@ class Lua:
             args += (task.id, page, own)
         return self.call("cancel", table.keys, args)
 
+    def reschedule(self, now: int, due: int, *tasks: Task) -> Call:
+        """To one instant; declares the page and the bucket that each task's due time, band and queue speak of."""
+        k = self.keys
+        table = KeyTable(k.records, k.runs, k.timetable, k.counts, k.bands, k.stale, k.seq, k.armed, k.notify)
+        args: list[Arg] = [now]
+        for task in tasks:
+            page, own = table.add(k.page(page_of(task.due))), table.add(k.segment(task.bucket))
+            args += (task.id, due, page, own, table.add(*slot(k, now, due, task.band, task.queue)))
+        return self.call("reschedule", table.keys, args)
+
     # ---- what callers make of them
 
     def reserved(self, answer: Any) -> Reserved:
@@ -338,12 +348,19 @@ class Lua:
 
     def cancel_wherever(self, now: int, task_id: str) -> str:
         """Cancels by the true due time, opening what has to be opened first."""
+        return self._wherever(now, task_id, lambda task: self.cancel(now, task))
+
+    def reschedule_wherever(self, now: int, task_id: str, due: int) -> str:
+        """Moves by the true due time, opening what has to be opened first."""
+        return self._wherever(now, task_id, lambda task: self.reschedule(now, due, task))
+
+    def _wherever(self, now: int, task_id: str, call: Callable[[Task], Call]) -> str:
         (found,) = self.locate(now, task_id).run()
         task = Task(task_id)
         if found and found[3]:
             task = Task(task_id, found[1], found[3].decode(), found[2])
         while True:
-            (answer,) = self.cancel(now, task).run()
+            (answer,) = call(task).run()
             if answer[:1] != b"p":
                 return str(answer.decode())
             self.open_whole_page(now, int(answer[1:]))

@@ -39,6 +39,7 @@ VALID: dict[str, Callable[[Lua, list[Held]], Call]] = {
     "survey": lambda lua, held: lua.survey(),
     "locate": lambda lua, held: lua.locate(NOW, "held0"),
     "cancel": lambda lua, held: lua.cancel(NOW, SAME[0], Task("far", FAR)),
+    "reschedule": lambda lua, held: lua.reschedule(NOW, FAR + 1, SAME[0], Task("far", FAR)),
 }
 
 NUMBERS = {
@@ -61,10 +62,15 @@ NUMBERS = {
     "survey": [],
     "locate": [0],
     "cancel": [0, 1],
+    "reschedule": [0, 2, 3, 4, 5],
 }
 """Where each call has a number that it cannot do without."""
 
-RIGHT_AS_WELL = {("locate", "the last argument is missing"), ("cancel", "the last key is missing")}
+RIGHT_AS_WELL = {
+    ("locate", "the last argument is missing"),
+    ("cancel", "the last key is missing"),
+    ("reschedule", "the last key is missing"),
+}
 """One task less to look at; and a bucket that is not declared is asked for."""
 
 

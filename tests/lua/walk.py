@@ -12,6 +12,7 @@ FAR = far()
 def walk(lua: Lua) -> None:
     """Leaves some tasks in every state."""
     _delayed(lua)
+    _moved(lua)
     _cancelled(lua)
     _ready(lua)
     _answered(lua)
@@ -35,6 +36,16 @@ def _cancelled(lua: Lua) -> None:
     lua.cancel(opening(FAR), Task("page20", FAR)).run()
     lua.open_page(opening(FAR), page_of(FAR)).run()
     lua.open_whole_page(opening(FAR), page_of(FAR))
+
+
+def _moved(lua: Lua) -> None:
+    for due in (NOW - 1, DUE, DUE + 7, FAR, FAR + 60_000):
+        lua.reschedule_wherever(NOW, "lone", due)
+        lua.reschedule_wherever(NOW, "page25", due)
+        lua.reschedule_wherever(NOW, f"t{MANY + 10}", due)
+    lua.reschedule(NOW, DUE, Task("lone", 0), Task("never")).run()
+    for task_id in ("lone", "page25"):
+        lua.cancel_wherever(NOW, task_id)
 
 
 def _ready(lua: Lua) -> None:

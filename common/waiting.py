@@ -1,0 +1,123 @@
+"""Calls about waiting tasks by id. Where each of them stands decides which keys a call needs, so it is learned first; it
+may change before the call comes, and then the answer says what is true now."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from oncue.common.keys import page_of, queue_name
+from oncue.common.pages import open_page
+from oncue.common.shard import KeyTable, Shard, slot
+
+Arg = bytes | str | int
+_ANY = "surrogateescape"
+"""What others wrote into the store as a queue's name goes back there as it was."""
+
+
+class Sought(NamedTuple):
+    """A task that is believed to wait: for that due time, in that band and queue."""
+
+    id: str
+    due_ms: int
+    band: int
+    queue: str
+
+    @property
+    def bucket(self) -> bytes:
+        """The name of the bucket that it would be in."""
+        return b"=%d:%d:%s" % (self.due_ms, self.band, self.queue.encode(errors=_ANY))
+
+
+Ask = Callable[[Shard, Sequence[Sought]], list[bytes]]
+
+
+def settle(shard: Shard, ids: Iterable[str], ask: Ask) -> dict[str, str]:
+    """What ``ask`` answered in the end for each task, "unknown" among it; meets the needs that it answers on the way."""
+    wanted = list(dict.fromkeys(ids))
+    answers: dict[str, str] = {}
+    left: list[Sought] = []
+    for task_id, found in zip(wanted, locate(shard, wanted), strict=True):
+        if not found:
+            answers[task_id] = "unknown"
+        else:
+            left.append(_sought(task_id, found))
+    while left:
+        again: list[Sought] = []
+        pages: set[bytes] = set()
+        for task, answer in zip(left, ask(shard, left), strict=True):
+            if answer[:1] == b"=":
+                due, band, queue = answer[1:].split(b":", 2)
+                again.append(Sought(task.id, int(due), int(band), queue.decode(errors=_ANY)))
+            elif answer[:1] == b"p":
+                again.append(task)
+                pages.add(answer)
+            else:
+                answers[task.id] = answer.decode()
+        for page in pages:
+            open_page(shard, page)
+        left = again
+    return answers
+
+
+def _sought(task_id: str, found: Sequence[Any]) -> Sought:
+    # A finished task has no queue any more: no key is declared for it, and none is needed.
+    _, due_ms, band, queue = found[:4]
+    return Sought(task_id, due_ms, band, queue.decode(errors=_ANY))
+
+
+def locate(shard: Shard, ids: Sequence[str], *, whole: bool = False) -> list[list[Any]]:
+    """What the store knows of tasks (lua/locate.lua); nothing for an unknown one."""
+    keys = shard.keys
+    fixed = (keys.records, keys.runs, keys.timetable, keys.errors)
+    answers: list[list[Any]] = shard.call("locate", fixed, [shard.now_ms(), int(whole), *ids])
+    return answers
+
+
+def cancel(shard: Shard, tasks: Sequence[Sought], keep_ms: int) -> list[bytes]:
+    """One call of lua/cancel.lua."""
+    keys = shard.keys
+    table = KeyTable(
+        keys.records,
+        keys.runs,
+        keys.timetable,
+        keys.counts,
+        keys.stale,
+        keys.finished,
+        keys.errors,
+        keys.armed,
+        keys.notify,
+    )
+    args: list[Arg] = [shard.now_ms(), keep_ms]
+    for task in tasks:
+        args += (task.id, *_lists(shard, table, task))
+    answers: list[bytes] = shard.call("cancel", table.keys, args)
+    return answers
+
+
+def reschedule(shard: Shard, tasks: Sequence[Sought], due_ms: int) -> list[bytes]:
+    """One call of lua/reschedule.lua, to one instant for all."""
+    keys = shard.keys
+    now = shard.now_ms()
+    table = KeyTable(
+        keys.records,
+        keys.runs,
+        keys.timetable,
+        keys.counts,
+        keys.bands,
+        keys.stale,
+        keys.seq,
+        keys.armed,
+        keys.notify,
+    )
+    args: list[Arg] = [now]
+    for task in tasks:
+        at = table.add(*slot(keys, now, due_ms, task.band, queue_name(task.queue))) if task.queue else 0
+        args += (task.id, due_ms, *_lists(shard, table, task), at)
+    answers: list[bytes] = shard.call("reschedule", table.keys, args)
+    return answers
+
+
+def _lists(shard: Shard, table: KeyTable, task: Sought) -> tuple[int, int]:
+    if not task.queue:
+        return 0, 0
+    keys = shard.keys
+    return table.add(keys.page(page_of(task.due_ms))), table.add(keys.segment(task.bucket))

@@ -1,0 +1,88 @@
+-- reschedule: waiting tasks get another due time, wherever they stand; one that is due by now becomes ready.
+--
+-- KEYS  1 records, 2 runs, 3 timetable, 4 counts, 5 bands, 6 stale, 7 seq, 8 armed, 9 notify;
+--       10.. pages and buckets; and slots: a page's list; or bucket, ready and wake lists; or ready and wake lists
+-- ARGV  1 now in ms; then for each task: id, new due time in ms; for the due time that the caller believes it has: the
+--       index in KEYS of its page, and of its bucket; and the index of its slot at the new due time
+-- Output  for each task: "moved" (also if it is leased and was due then: a repeated call), "leased", "done", "dead",
+--         "cancelled", "unknown", or a need: "=<due>:..." that due time, band and queue are the true ones, "p<page>"
+--         that page has to be opened first
+-- Cost  O(tasks given), each O(its record)
+--
+-- The old entry becomes stale: the record carries a new placement number. Dies before: nothing has moved. Dies after:
+-- the repeated call moves it to the same instant again.
+
+-- include: expect
+-- include: record
+-- include: entry
+-- include: run
+-- include: members
+-- include: arm
+-- include: ready
+-- include: place
+-- include: where
+-- include: sweep_list
+-- include: take_out
+-- include: declared
+
+local keys = {records = KEYS[1], runs = KEYS[2], timetable = KEYS[3], counts = KEYS[4], bands = KEYS[5],
+    stale = KEYS[6], seq = KEYS[7], armed = KEYS[8], notify = KEYS[9]}
+local now = tonumber(ARGV[1])
+expect(now and #KEYS >= 9 and #ARGV % 5 == 1)
+for i = 2, #ARGV, 5 do
+    expect(tonumber(ARGV[i + 1]) and tonumber(ARGV[i + 2]) and tonumber(ARGV[i + 3]) and tonumber(ARGV[i + 4]))
+end
+local ANSWERS = {l = "leased", x = "dead", d = "done", c = "cancelled"}
+
+-- The slot at an index of KEYS for a task due then, or nil if it is another's.
+local function slot_at(index, due, band, queue)
+    if due > now and page_opens(due) > now then
+        return is_declared(index, "page:" .. page_member(due):sub(2)) and {page = KEYS[index]} or nil
+    end
+    local bucket = due > now and is_declared(index, "bucket:" .. bucket_member(due, band, queue):sub(2))
+    local at = bucket and index + 1 or index
+    if not is_declared(at, "ready:" .. queue .. ":" .. band) or not is_declared(at + 1, "wake:" .. queue) then
+        return nil
+    end
+    return {bucket = bucket and KEYS[index] or nil, ready = KEYS[at], wake = KEYS[at + 1]}
+end
+
+local function reschedule(id, new_due, page, bucket, index)
+    local record, text = redis.call("HGET", keys.records, id), redis.call("HGET", keys.runs, id)
+    local run = text and run_parts(text)
+    if run and ANSWERS[run.state] then
+        return run.state == "l" and run.due == new_due and "moved" or ANSWERS[run.state]
+    end
+    local due, band, queue, seq = header(record or "")
+    if not due then
+        return "unknown"
+    end
+    due = run and run.due or due
+    local named = bucket_member(due, band, queue)
+    local slot = slot_at(index, new_due, band, queue)
+    if not slot or not is_declared(page, "page:" .. page_member(due):sub(2))
+        or not is_declared(bucket, "bucket:" .. named:sub(2)) then
+        return named
+    end
+    local stands, name = where(keys, now, due, band, queue, id, seq)
+    if stands == "opening" then
+        return page_member(due)
+    end
+    local new_seq = redis.call("INCR", keys.seq) % 4294967296
+    redis.call("HSET", keys.records, id, record_moved(record, new_seq, new_due))
+    if run then
+        run.due = new_due
+        redis.call("HSET", keys.runs, id, run_text(run))
+    end
+    take_out(keys, stands, name, {page = KEYS[page], bucket = KEYS[bucket]}, band, queue, id, seq)
+    local state = place(keys, slot, now, new_due, band, queue, id, new_seq)
+    redis.call("HINCRBY", keys.counts, queue .. ":" .. state, 1)
+    return "moved"
+end
+
+local answers = {}
+for i = 2, #ARGV, 5 do
+    answers[#answers + 1] = reschedule(ARGV[i], tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3]),
+        tonumber(ARGV[i + 4]))
+end
+return answers
