@@ -8,19 +8,17 @@ A day matches by day-of-month OR day-of-week where both are restricted, AND if e
 Debian's cron. The options `days` and `gap` are for those whom these two rules surprise.
 """
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Literal
 
 from oncue.common.cron_calendar import Calendar
 from oncue.common.cron_expression import Expression, read_expression
 from oncue.common.cron_warnings import warn_of
 from oncue.common.cron_words import explain
-from oncue.common.errors import BadInput, CronError
+from oncue.common.errors import CronError
+from oncue.common.instants import after
 from oncue.common.ticks import EveryTicks, Ticks, WallTicks
 from oncue.common.walltime import LAST_SECOND, WallClock, wall_clock
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_SECOND = timedelta(seconds=1)
 
 
 class Cron:
@@ -70,12 +68,7 @@ class Cron:
 
         Raises BadInput for a datetime without a time zone.
         """
-        second = _whole_second(instant)
-        ticks: list[datetime] = []
-        while len(ticks) < n and (tick := self._after(second)) is not None:
-            ticks.append(_EPOCH + timedelta(seconds=tick))
-            second = tick
-        return ticks
+        return after(self.after_ms, instant, n)
 
     def after_ms(self, instant_ms: int) -> int | None:
         """The next tick strictly after `instant_ms`, both in milliseconds since 1970; None where none ever comes."""
@@ -112,12 +105,3 @@ def _never(expression: Expression) -> CronError:
     found = f"day-of-month field: found {day.text!r:.40} in month {month.text!r:.40} on weekday {weekday.text!r:.40}"
     advice = "a date that never comes; allowed are dates that exist; write L for the last day of the month"
     return CronError(f"{found}, {advice}", field="day-of-month", code="never")
-
-
-def _whole_second(instant: datetime) -> int:
-    if not isinstance(instant, datetime):
-        raise BadInput(f"found {instant!r:.60}; write an aware datetime, such as datetime.now(timezone.utc)")
-    if instant.utcoffset() is None:
-        example = "datetime(..., tzinfo=timezone.utc) or datetime.now(timezone.utc)"
-        raise BadInput(f"the datetime {instant.isoformat()} has no time zone; write {example}")
-    return (instant - _EPOCH) // _SECOND

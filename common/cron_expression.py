@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from oncue.common.cron_fields import DAY_OF_MONTH, DAY_OF_WEEK, HOUR, MINUTE, MONTH, SECOND, Field, read_field
+from oncue.common.duration import LONGEST_S, seconds_of
 from oncue.common.errors import CronError
 
 MAX_LENGTH = 256
-# Longer intervals than a century are slips of the keyboard.
-MAX_EVERY = 100 * 366 * 86_400
 
 _ALIASES = {
     "@yearly": "0 0 1 1 *",
@@ -21,9 +20,6 @@ _ALIASES = {
     "@midnight": "0 0 * * *",
     "@hourly": "0 * * * *",
 }
-_UNITS = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
-_PART = re.compile(r"([0-9]+)([wdhms])")
-_DURATION = re.compile(r"(?:[0-9]+[wdhms])+")
 _EVERY = re.compile(r"@every[ \t]+(\S+)", re.IGNORECASE)
 
 
@@ -46,7 +42,7 @@ def read_expression(expr: object, seed: str = "") -> Expression:
     if text.startswith("@"):
         every = _EVERY.fullmatch(text)
         if every:
-            return Expression(_duration(every[1].lower()), ())
+            return Expression(_every(every[1].lower()), ())
         text = _alias(text)
     return Expression(0, _fields(text, seed))
 
@@ -95,16 +91,16 @@ def _alias(text: str) -> str:
     _refuse("alias", f"found {text!r:.60}; {allowed}")
 
 
-def _duration(text: str) -> int:
-    if not _DURATION.fullmatch(text):
+def _every(text: str) -> int:
+    seconds = seconds_of(text)
+    if seconds is None:
         _refuse(
             "syntax",
             f"found @every {text!r:.60}; allowed are whole numbers of w, d, h, m, s, as in @every 1h30m",
         )
-    seconds = sum(int(number) * _UNITS[unit] for number, unit in _PART.findall(text))
     if seconds == 0:
         _refuse("step", "found an @every of nothing; allowed is 1s or more")
-    if seconds > MAX_EVERY:
+    if seconds > LONGEST_S:
         _refuse("range", f"found @every {text:.60}; allowed is a century at most")
     return seconds
 

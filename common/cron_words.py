@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from oncue.common.cron_expression import Expression
 from oncue.common.cron_fields import Field, Mark
+from oncue.common.duration import words_of
 
 _MONTHS = [
     "January",
@@ -28,7 +29,7 @@ _FEW = 6
 def explain(expression: Expression, tz: str, days: str, gap: str) -> str:
     """The meaning of `expression` in the time zone `tz`, in English, without a final full stop."""
     if expression.every:
-        return f"every {_duration(expression.every)} of elapsed time, counted from 1970-01-01T00:00:00Z"
+        return f"every {words_of(expression.every)} of elapsed time, counted from 1970-01-01T00:00:00Z"
     second, minute, hour, day_of_month, month, day_of_week = expression.fields
     both = days == "both" or day_of_month.starred or day_of_week.starred
     parts = [_times(second, minute, hour), _days(day_of_month, day_of_week, both)]
@@ -42,15 +43,6 @@ def _clock_changes(elapsed: bool, gap: str) -> str:
         return "follows elapsed time: at clock changes skipped times do not run, repeated times run twice"
     skipped = "does not run" if gap == "skip" else "runs right after it"
     return f"fixed times: a time skipped by a clock change {skipped}, a repeated time runs once"
-
-
-def _duration(seconds: int) -> str:
-    parts = []
-    for unit, size in (("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1)):
-        count, seconds = divmod(seconds, size)
-        if count:
-            parts.append(f"{count} {unit}{'s' if count > 1 else ''}")
-    return " ".join(parts)
 
 
 def _times(second: Field, minute: Field, hour: Field) -> str:

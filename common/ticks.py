@@ -5,7 +5,6 @@
 
 from typing import Protocol
 
-from oncue.common.cron_calendar import Calendar
 from oncue.common.walltime import FIRST_SECOND, LAST_SECOND, MARGIN, Span, WallClock
 
 # The Gregorian calendar repeats after 400 years: what has not come by then (say, every five minutes of an hour that a
@@ -18,6 +17,13 @@ class Ticks(Protocol):
 
     def at_or_after(self, instant: int) -> int | None:
         """The first tick from `instant` on."""
+
+
+class Readings(Protocol):
+    """What has readings of the wall clock: the calendar of a cron expression, a recurrence rule."""
+
+    def at_or_after(self, reading: int) -> int | None:
+        """The first reading from `reading` on; None where none ever comes."""
 
 
 class EveryTicks:
@@ -39,7 +45,7 @@ class WallTicks:
     never).
     """
 
-    def __init__(self, calendar: Calendar, clock: WallClock, *, elapsed: bool, skip_gaps: bool) -> None:
+    def __init__(self, calendar: Readings, clock: WallClock, *, elapsed: bool, skip_gaps: bool) -> None:
         self._calendar, self._clock = calendar, clock
         self._elapsed, self._skip_gaps = elapsed, skip_gaps
 

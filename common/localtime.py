@@ -1,0 +1,85 @@
+"""Instants as a definition gives them: ISO 8601, with an offset or as local time of the schedule's zone."""
+
+from datetime import UTC, date, datetime, timedelta
+
+from oncue.common.errors import CronError
+from oncue.common.walltime import WallClock
+
+DAY_MS = 86_400_000
+EPOCH_DAY = date(1970, 1, 1).toordinal()
+
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - readings of a wall clock have no zone
+_AWARE_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+_YEARS = range(2, 9999)
+
+
+def first_ms(field: str, text: str, clock: WallClock) -> int:
+    """The instant in ms that `text` names; for a date the first of its day. Raises CronError that names `field`."""
+    return _instant_ms(_read(field, text), clock)
+
+
+def last_ms(field: str, text: str, clock: WallClock) -> int:
+    """The instant in ms that `text` names; for a date the last of its day. Raises CronError that names `field`."""
+    when = _read(field, text)
+    if isinstance(when, datetime):
+        return _instant_ms(when, clock)
+    return _instant_ms(when + timedelta(days=1), clock) - 1
+
+
+def reading_of(field: str, text: str, clock: WallClock) -> int:
+    """The reading in whole seconds that the zone's clock shows at `text`. Raises CronError that names `field`."""
+    when = _read(field, text)
+    if not isinstance(when, datetime):
+        raise _refusal(field, text, "a time of day is needed too")
+    if when.microsecond:
+        raise _refusal(field, text, "it falls on a whole second")
+    if when.tzinfo is not None:
+        return clock.reading((when - _AWARE_EPOCH) // timedelta(seconds=1))
+    return (when - _EPOCH) // timedelta(seconds=1)
+
+
+def read_date(text: str) -> int | None:
+    """Days since 1970-01-01 of a date written 2026-12-25; None for anything else."""
+    if len(text) != 10:
+        return None
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
+        return None
+    return day.toordinal() - EPOCH_DAY
+
+
+def date_of(day: int) -> date:
+    """The date of days since 1970-01-01."""
+    return date.fromordinal(day + EPOCH_DAY)
+
+
+def wall_text(reading: int) -> str:
+    """A reading in whole seconds as people write it: 2026-12-25 09:00."""
+    return (_EPOCH + timedelta(seconds=reading)).isoformat(" ").removesuffix(":00")
+
+
+def _read(field: str, text: str) -> datetime | date:
+    try:
+        when = date.fromisoformat(text) if len(text) == 10 else datetime.fromisoformat(text)
+    except (ValueError, TypeError):
+        raise _refusal(field, text, "write it in ISO 8601") from None
+    if when.year not in _YEARS:
+        raise _refusal(field, text, "the year is out of range")
+    return when
+
+
+def _instant_ms(when: datetime | date, clock: WallClock) -> int:
+    if not isinstance(when, datetime):
+        when = datetime(when.year, when.month, when.day)  # noqa: DTZ001 - local time of the zone
+    if when.tzinfo is not None:
+        return (when - _AWARE_EPOCH) // _MILLISECOND
+    seconds, milliseconds = divmod((when - _EPOCH) // _MILLISECOND, 1000)
+    return clock.resolve(seconds) * 1000 + milliseconds
+
+
+def _refusal(field: str, text: str, advice: str) -> CronError:
+    allowed = "allowed are 2026-12-24, 2026-12-24T09:00 (local time of the zone) and 2026-12-24T09:00+01:00"
+    found = f"{field}: found {text!r:.60}; {advice}; {allowed}"
+    return CronError(found, field=field, code="syntax")
