@@ -12,16 +12,19 @@ _LAST_MS = 253_400_000_000_000  # late in the year 9999
 class Interval:
     """Ticks at `anchor_ms` and every `every_ms` before and after it, so that a restart shifts nothing."""
 
-    def __init__(self, every_ms: int, anchor_ms: int = 0, first_ms: int | None = None) -> None:
-        """`first_ms` is the earliest tick there is, for rules that have a beginning."""
+    def __init__(
+        self, every_ms: int, anchor_ms: int = 0, first_ms: int | None = None, last_ms: int | None = None
+    ) -> None:
+        """No tick is before `first_ms`, and none after `last_ms`, for rules that begin and end."""
         self._every, self._anchor, self._first = every_ms, anchor_ms, first_ms
+        self._last = _LAST_MS if last_ms is None else min(last_ms, _LAST_MS)
 
     def after_ms(self, instant_ms: int) -> int | None:
-        """The next tick strictly after `instant_ms`; None past the year 9999."""
+        """The next tick strictly after `instant_ms`; None past the last."""
         if self._first is not None:
             instant_ms = max(instant_ms, self._first - 1)
         tick = instant_ms + self._every - (instant_ms - self._anchor) % self._every
-        return tick if tick <= _LAST_MS else None
+        return tick if tick <= self._last else None
 
 
 class Every:

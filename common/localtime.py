@@ -61,9 +61,11 @@ def wall_text(reading: int) -> str:
 
 
 def _read(field: str, text: str) -> datetime | date:
+    if not isinstance(text, str):
+        raise _refusal(field, text, "write it as a text")
     try:
         when = date.fromisoformat(text) if len(text) == 10 else datetime.fromisoformat(text)
-    except (ValueError, TypeError):
+    except ValueError:
         raise _refusal(field, text, "write it in ISO 8601") from None
     if when.year not in _YEARS:
         raise _refusal(field, text, "the year is out of range")
@@ -79,7 +81,7 @@ def _instant_ms(when: datetime | date, clock: WallClock) -> int:
     return clock.resolve(seconds) * 1000 + milliseconds
 
 
-def _refusal(field: str, text: str, advice: str) -> CronError:
+def _refusal(field: str, text: object, advice: str) -> CronError:
     allowed = "allowed are 2026-12-24, 2026-12-24T09:00 (local time of the zone) and 2026-12-24T09:00+01:00"
     found = f"{field}: found {text!r:.60}; {advice}; {allowed}"
     return CronError(found, field=field, code="syntax")
