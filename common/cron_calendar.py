@@ -13,6 +13,7 @@ from oncue.common.cron_fields import Field, Mark
 _DAY = 86_400
 _EPOCH_DAY = date(1970, 1, 1).toordinal()
 _LAST_YEAR = 9999
+_LAST_DAY = date.max.toordinal() - _EPOCH_DAY
 # The Gregorian calendar repeats every 28 years outside the centuries, so these hold every kind of year there is:
 # a date that is not among them never comes.
 _EVERY_KIND_OF_YEAR = range(2001, 2029)
@@ -31,6 +32,13 @@ class Days:
         """Whether any date matches at all."""
         months = self._month.values
         return any(self._build(year, month) for year in _EVERY_KIND_OF_YEAR for month in months)
+
+    def has(self, day: int) -> bool:
+        """Whether a day, in days since 1970-01-01, matches."""
+        if day > _LAST_DAY:
+            return False
+        at = date.fromordinal(day + _EPOCH_DAY)
+        return bool(self._mask(at.year, at.month) >> at.day & 1)
 
     def at_or_after(self, day: int) -> int | None:
         """The first matching day from `day` on, both in days since 1970-01-01; None past the year 9999."""
