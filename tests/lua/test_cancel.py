@@ -207,7 +207,7 @@ def test_locate_knows_every_state_and_writes_nothing(lua: Lua) -> None:
     ]
     assert (lua.names(), lua.timetable()) == before
     done, gone = lua.locate(NOW, "done", "gone", whole=True).run()
-    assert done == [b"done", NOW + KEEP, 0, b"", 1, 0, 0, b"", b""]
+    assert done == [b"done", NOW + KEEP, 0, b"", 1, 0, 0, b"", b"", b""]
     assert gone == [b"cancelled", NOW + KEEP, 0, b"", 0, 0, 0, b"", b""]
 
 
