@@ -2,13 +2,16 @@
 
 Layout, big-endian; the same bytes are in ``docs/protocol.md``, for producers in other languages:
 
-    0     1  format (high four bits, now 1) and flags: 1 nonce follows, 2 options follow, 4 data is bytes, not JSON
+    0     1  format (high four bits, now 1) and flags: 1 nonce follows, 2 options follow, 4 data is bytes, not JSON,
+                8 extras follow
     1     4  placement number, written by the script; zero when sent
     5     6  due time in ms
     11    1  priority band, 0 to 9
     12    1  length of the queue's name
     13    n  the queue's name
-          8  nonce, if flagged: set for ids of the caller's choice
+          8  nonce, if flagged: set for ids of the caller's choice, and wherever extras are
+          6  extras, if flagged: the instant in ms by which the task has to have begun, or 0,
+        1+k  and the length and name of its field in "claims", or 0
           2+n  options, if flagged: length, then a JSON object
           n  data
 
@@ -25,7 +28,7 @@ import msgspec
 from oncue.common.errors import BadInput
 
 FORMAT = 1
-_NONCE, _OPTIONS, _BYTES = 1, 2, 4
+_NONCE, _OPTIONS, _BYTES, _EXTRAS = 1, 2, 4, 8
 _HEADER = struct.Struct(">BIHIBB")
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
@@ -79,12 +82,20 @@ def pack(
     data: tuple[bytes, bool],
     nonce: bytes = b"",
     options: dict[str, Any] | None = None,
+    *,
+    expires_ms: int = 0,
+    claim: bytes = b"",
 ) -> bytes:
-    """The record of a new task; ``data`` as ``encoded`` gives it, ``nonce`` of 8 bytes or none."""
+    """The record of a new task; ``data`` as ``encoded`` gives it, ``nonce`` of 8 bytes or none.
+
+    A task that expires, or has a claim, needs a nonce.
+    """
     body, raw = data
+    extras = expires_ms.to_bytes(6, "big") + bytes((len(claim),)) + claim if expires_ms or claim else b""
     flags = FORMAT << 4 | (_NONCE if nonce else 0) | (_OPTIONS if options else 0) | (_BYTES if raw else 0)
+    flags |= _EXTRAS if extras else 0
     name = queue.encode()
-    head = _HEADER.pack(flags, 0, due_ms >> 32, due_ms & 0xFFFFFFFF, band, len(name)) + name + nonce
+    head = _HEADER.pack(flags, 0, due_ms >> 32, due_ms & 0xFFFFFFFF, band, len(name)) + name + nonce + extras
     if options:
         text = _encode(options)
         head += len(text).to_bytes(2, "big") + text
@@ -107,6 +118,7 @@ def unpack(record: bytes) -> Record:
         at = _HEADER.size + length
         queue = record[_HEADER.size : at].decode("ascii")
         at += 8 if flags & _NONCE else 0
+        at += 7 + record[at + 6] if flags & _EXTRAS else 0
         options: dict[str, Any] = {}
         if flags & _OPTIONS:
             size = int.from_bytes(record[at : at + 2], "big")
@@ -114,5 +126,5 @@ def unpack(record: bytes) -> Record:
             at += 2 + size
         body = record[at:]
         return Record(high << 32 | low, band, queue, options, body if flags & _BYTES else _decode(body))
-    except (struct.error, ValueError, msgspec.DecodeError, RecursionError) as error:
+    except (struct.error, ValueError, IndexError, msgspec.DecodeError, RecursionError) as error:
         raise BadInput(f"a record of {len(record)} bytes cannot be read ({error})") from None

@@ -189,7 +189,7 @@ def _schedule(shard: Shard, tasks: Sequence[Placed]) -> list[int]:
 
 def info(task_id: str, found: Sequence[Any]) -> TaskInfo:
     """A task as users see it, from what lua/locate.lua answers for it."""
-    state, due_ms, band, queue, attempts, failed, lost, body, failure = found
+    state, due_ms, band, queue, attempts, failed, lost, body, failure, reason = found
     return TaskInfo(
         id=task_id,
         state=state.decode(),
@@ -201,6 +201,7 @@ def info(task_id: str, found: Sequence[Any]) -> TaskInfo:
         failed=failed,
         lost=lost,
         error=_error(failure) if failure else None,
+        reason=reason.decode() or None,
     )
 
 

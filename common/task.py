@@ -1,11 +1,17 @@
 """What users hand in, and what they get to see: new tasks, tasks in a handler's hands, and what the store knows."""
 
+import math
+import threading
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
+
+from oncue.common.errors import BadInput, WrongState
 
 DEFAULT_QUEUE = "default"
 DEFAULT_PRIORITY = 5
+MOST_EXTENSION_S = 86_400
+_lock = threading.Lock()
 
 State = Literal["delayed", "ready", "leased", "done", "dead", "cancelled"]
 
@@ -13,6 +19,16 @@ State = Literal["delayed", "ready", "leased", "done", "dead", "cancelled"]
 def instant(ms: int) -> datetime:
     """The UTC datetime of an instant in ms since the epoch."""
     return datetime.fromtimestamp(ms // 1000, UTC).replace(microsecond=ms % 1000 * 1000)
+
+
+class Grip(Protocol):
+    """What speaks for the leases of tasks in hand; each raises LeaseLost and StoreUnavailable."""
+
+    def extend(self, task: "Task", lease_ms: int) -> None:
+        """The lease lasts at least so long from now."""
+
+    def release(self, task: "Task") -> None:
+        """The task goes back."""
 
 
 @dataclass(slots=True)
@@ -29,7 +45,10 @@ class NewTask:
 class Task:
     """A task in a handler's hands. ``attempt`` counts from 1; ``due_ms`` is when this attempt was due."""
 
-    __slots__ = ("attempt", "data", "due_ms", "failed", "id", "lost", "options", "priority", "queue", "token")
+    __slots__ = (
+        *("attempt", "data", "due_ms", "failed", "id", "lost", "options", "priority", "queue", "token"),
+        *("_cancelled", "_grip"),
+    )
 
     def __init__(
         self,
@@ -55,6 +74,54 @@ class Task:
         self.priority = priority
         self.token = token
         self.options = options or {}
+        # Made when somebody looks: an Event costs more than the rest of a task.
+        self._cancelled: threading.Event | bool = False
+        self._grip: Grip | None = None
+
+    @property
+    def cancelled(self) -> threading.Event:
+        """Set once somebody has cancelled the task while it runs; known with the next renewal of its lease."""
+        with _lock:
+            if isinstance(self._cancelled, bool):
+                wished, self._cancelled = self._cancelled, threading.Event()
+                if wished:
+                    self._cancelled.set()
+            return self._cancelled
+
+    def wish_cancel(self) -> None:
+        """Tells the handler that the task is not wanted any more."""
+        with _lock:
+            if isinstance(self._cancelled, bool):
+                self._cancelled = True
+            else:
+                self._cancelled.set()
+
+    def hold_by(self, grip: "Grip") -> None:
+        """Notes who can speak for the lease of this task."""
+        self._grip = grip
+
+    def extend(self, seconds: float) -> None:
+        """Makes the lease last for at least ``seconds`` from now, for a time in which the worker cannot renew it.
+
+        Raises BadInput, LeaseLost and StoreUnavailable; WrongState outside of a worker.
+        """
+        if not 0 < seconds <= MOST_EXTENSION_S:
+            raise BadInput(
+                f"a lease cannot be extended by {seconds!r} s; allowed: above 0 to {MOST_EXTENSION_S}"
+            )
+        self._held().extend(self, math.ceil(seconds * 1000))
+
+    def release(self) -> None:
+        """Gives the task back as if it had never been reserved; what the handler does afterwards does not count.
+
+        Raises LeaseLost and StoreUnavailable; WrongState outside of a worker.
+        """
+        self._held().release(self)
+
+    def _held(self) -> "Grip":
+        if self._grip is None:
+            raise WrongState(f"task {self.id} is in no worker's hands: only a running task has a lease")
+        return self._grip
 
     @property
     def due(self) -> datetime:
@@ -83,7 +150,8 @@ class TaskInfo:
 
     A done or cancelled task is remembered for a while (``keep_finished_s``) with neither queue nor data nor due time.
     ``attempts`` counts reservations, ``failed`` the handler's failures, ``lost`` leases that ended unanswered;
-    ``error`` is the last failure: type, message, traceback, at_ms.
+    ``error`` is the last failure: type, message, traceback, at_ms. ``reason`` says why a task is cancelled where nobody
+    asked for that ("expired"), and "cancel wished" where somebody did while it ran.
     """
 
     id: str
@@ -96,3 +164,4 @@ class TaskInfo:
     failed: int
     lost: int
     error: dict[str, Any] | None
+    reason: str | None = None

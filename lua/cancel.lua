@@ -1,4 +1,4 @@
--- cancel: takes waiting tasks out for good.
+-- cancel: takes waiting tasks out for good; of running ones it is noted that this is wished, for their next renewal.
 --
 -- KEYS  1 records, 2 runs, 3 timetable, 4 counts, 5 stale, 6 finished, 7 errors, 8 armed, 9 notify;
 --       10.. pages and buckets
@@ -8,6 +8,7 @@
 --         due time, band and queue are the true ones, "p<page>" that page has to be opened first
 -- Cost  O(tasks given)
 --
+-- A running task with that note that is retried, released or reclaimed is dropped by the next reservation.
 -- Dies before: nothing is cancelled. Dies after: the repeated call says "cancelled" again.
 
 -- include: expect
@@ -26,11 +27,15 @@ local keys = {records = KEYS[1], runs = KEYS[2], timetable = KEYS[3], counts = K
     finished = KEYS[6], errors = KEYS[7], armed = KEYS[8], notify = KEYS[9]}
 local now, keep = tonumber(ARGV[1]), tonumber(ARGV[1]) + tonumber(ARGV[2])
 expect(#KEYS >= 9 and #ARGV % 3 == 2)
-local ANSWERS = {l = "leased", x = "dead", d = "done", c = "cancelled"}
+local ANSWERS = {l = "leased", x = "dead", d = "done", c = "cancelled", e = "cancelled"}
 
 local function cancel(id, page, bucket)
     local record, text = redis.call("HGET", keys.records, id), redis.call("HGET", keys.runs, id)
     local run = text and run_parts(text)
+    if run and run.state == "l" and not run.wished then
+        run.wished = true
+        redis.call("HSET", keys.runs, id, run_text(run))
+    end
     if run and ANSWERS[run.state] then
         return ANSWERS[run.state]
     elseif not record then

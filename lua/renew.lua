@@ -2,11 +2,11 @@
 --
 -- KEYS  1 runs, 2 timetable
 -- ARGV  1 now in ms, 2 lease in ms; then for each task: id, token, queue, band
--- Output  for each task: 1 renewed, 0 the lease is lost
+-- Output  for each task: 1 renewed, 2 renewed, and its cancel is wished, 0 the lease is lost
 -- Cost  O(tasks given), each O(log timetable)
 --
--- Dies before or after: the lease ends at the old or the new instant. Later than armed schedulers expect is no harm:
--- they look, find nothing due and sleep on.
+-- A lease that lasts longer already stays so. Dies before or after: the lease ends at the old or the new instant. Later
+-- than armed schedulers expect is no harm: they look, find nothing due and sleep on.
 
 -- include: expect
 -- include: run
@@ -21,8 +21,8 @@ local answers = {}
 for i = 3, #ARGV, 4 do
     local run = held_run(keys, ARGV[i], ARGV[i + 1])
     if run then
-        redis.call("ZADD", keys.timetable, "XX", ends, lease_member(ARGV[i + 2], ARGV[i + 3], ARGV[i]))
+        redis.call("ZADD", keys.timetable, "XX", "GT", ends, lease_member(ARGV[i + 2], ARGV[i + 3], ARGV[i]))
     end
-    answers[#answers + 1] = run and 1 or 0
+    answers[#answers + 1] = run and (run.wished and 2 or 1) or 0
 end
 return answers

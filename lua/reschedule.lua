@@ -32,7 +32,7 @@ expect(now and #KEYS >= 9 and #ARGV % 5 == 1)
 for i = 2, #ARGV, 5 do
     expect(tonumber(ARGV[i + 1]) and tonumber(ARGV[i + 2]) and tonumber(ARGV[i + 3]) and tonumber(ARGV[i + 4]))
 end
-local ANSWERS = {l = "leased", x = "dead", d = "done", c = "cancelled"}
+local ANSWERS = {l = "leased", x = "dead", d = "done", c = "cancelled", e = "cancelled"}
 
 -- The slot at an index of KEYS for a task due then, or nil if it is another's.
 local function slot_at(index, due, band, queue)

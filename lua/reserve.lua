@@ -1,11 +1,11 @@
 -- reserve: takes ready tasks under a lease: the highest band first, then the queue served least for its weight, then by
--- name.
+-- name. Tasks that have expired, or whose cancel was wished while they ran, are dropped on the way as cancelled.
 --
--- KEYS  1 records, 2 runs, 3 timetable, 4 counts, 5 bands, 6 served, 7 seq, 8 armed, 9 notify; then for each queue its
---       wake list and the ready lists of the bands declared; then segments
+-- KEYS  1 records, 2 runs, 3 timetable, 4 counts, 5 bands, 6 served, 7 seq, 8 armed, 9 notify, 10 finished, 11 errors;
+--       then for each queue its wake list and the ready lists of the bands declared; then segments
 -- ARGV  1 now in ms, 2 lease in ms, 3 how many tasks at most (1,000 count as the most), 4 how many bytes of records at
---       most (one more is given), 5 how many queues; then for each queue: name, weight, its declared bands as digits;
---       then references of segments
+--       most (one more is given), 5 how long finished tasks are remembered in ms, 6 how many queues; then for each
+--       queue: name, weight, its declared bands as digits; then references of segments
 -- Output  {first token (then one more for each task), tasks, needs, references}: tasks is flat: id, record, attempts so
 --         far, failed, lost, due in ms; needs: "<band><queue>" of a ready list or "=..." of a segment that the call
 --         lacked; references: segments that the next call will need
@@ -22,21 +22,25 @@
 -- include: members
 -- include: arm
 -- include: ready
+-- include: finish
 
 local MOST_ENTRIES = 1000
 local keys = {records = KEYS[1], runs = KEYS[2], timetable = KEYS[3], counts = KEYS[4], bands = KEYS[5],
-    served = KEYS[6], seq = KEYS[7], armed = KEYS[8], notify = KEYS[9]}
+    served = KEYS[6], seq = KEYS[7], armed = KEYS[8], notify = KEYS[9],
+    finished = KEYS[10], errors = KEYS[11]}
 local now, lease, left, bytes_left = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local remembered = tonumber(ARGV[5])
 local queues, segments, needs, needed, references = {}, {}, {}, {}, {}
 
 -- More than LARGEST would not fit into the calls that write them down, once they have been taken out.
 local LARGEST = 1000
-expect(now and lease and left and bytes_left and tonumber(ARGV[5]))
+expect(now and lease and left and bytes_left and remembered and tonumber(ARGV[6]))
 left = math.min(left, LARGEST)
 
-local at, key = 6, 10
-for _ = 1, tonumber(ARGV[5]) do
-    local queue = {name = ARGV[at], weight = tonumber(ARGV[at + 1]), wake = KEYS[key], ready = {}, number = 0}
+local at, key = 7, 12
+for _ = 1, tonumber(ARGV[6]) do
+    local queue = {name = ARGV[at], weight = tonumber(ARGV[at + 1]), wake = KEYS[key], ready = {}, number = 0,
+        dropped = 0, expired = 0}
     for digit in ARGV[at + 2]:gmatch("%d") do
         key = key + 1
         queue.ready[tonumber(digit)] = KEYS[key]
@@ -133,7 +137,7 @@ local function give_back(entries, first, source, list, reference)
     redis.call("LPUSH", source, unpack(kept))
 end
 
-local tasks, ids, marks, members = {}, {}, {}, {}
+local tasks, ids, marks, members, dropped = {}, {}, {}, {}, {}
 local ends = now + lease
 -- How large records are here, by the largest seen: as many are read at once as surely fit into the bytes left.
 local largest = 4096
@@ -152,6 +156,13 @@ local function take(queue, band, id, placement, record, text)
     end
     local run = text and run_parts(text) or {state = "w", attempts = 0, failed = 0, lost = 0, due = due, nonce = nonce}
     if run.state ~= "w" then
+        return
+    end
+    local expires = #nonce > 8 and run.attempts == 0 and extras(nonce)
+    if run.wished or expires and expires < now then
+        run.state, run.token = run.wished and "c" or "e", run.token or 0
+        dropped[#dropped + 1] = {id, run}
+        queue.dropped, queue.expired = queue.dropped + 1, queue.expired + (run.wished and 0 or 1)
         return
     end
     local task = #tasks
@@ -221,6 +232,12 @@ while band and left > 0 and bytes_left >= 0 and seen < MOST_ENTRIES do
     end
 end
 
+if #dropped > 0 then
+    finish(keys, dropped, now + remembered)
+    for _, pair in ipairs(dropped) do
+        redis.call("HDEL", keys.errors, pair[1])
+    end
+end
 local token = 0
 if #ids > 0 then
     token = redis.call("INCRBY", keys.seq, #ids) - #ids + 1
@@ -235,6 +252,13 @@ if #ids > 0 then
 end
 
 for _, queue in ipairs(queues) do
+    if queue.dropped > 0 then
+        redis.call("HINCRBY", keys.counts, queue.name .. ":ready", -queue.dropped)
+        redis.call("HINCRBY", keys.counts, queue.name .. ":cancelled", queue.dropped)
+    end
+    if queue.expired > 0 then
+        redis.call("HINCRBY", keys.counts, queue.name .. ":expired", queue.expired)
+    end
     if queue.number > 0 then
         redis.call("HINCRBY", keys.counts, queue.name .. ":ready", -queue.number)
         redis.call("HINCRBY", keys.counts, queue.name .. ":leased", queue.number)

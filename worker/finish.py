@@ -97,7 +97,8 @@ class Finisher:
                 shard.link.reset()
                 self._nudge.wait_s(pause_s)
         for outcome, answer in zip(outcomes, answers, strict=True):
-            if not answer:
+            # Not in hand any more: the renewer has said so, or the handler itself has given the task back.
+            if not answer and self._hand.holds(outcome.task):
                 _log.warning("task %s: its lease was lost before its outcome came", outcome.task.id)
         self._hand.drop([outcome.task for outcome in outcomes])
 

@@ -103,6 +103,12 @@ class Hand:
         with self._changed:
             return [task for task, _ in self._held.values()]
 
+    def holds(self, task: Task) -> bool:
+        """Whether this very reservation is in hand."""
+        with self._changed:
+            held = self._held.get(task.id)
+            return held is not None and held[0] is task
+
     def older_than(self, age_s: float) -> list[Task]:
         """The tasks whose lease was taken or renewed longer ago."""
         limit = monotonic_s() - age_s

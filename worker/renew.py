@@ -13,6 +13,7 @@ from oncue.worker.hand import Hand
 
 _log = logging.getLogger("oncue.worker")
 _AGAIN_S = 0.5
+WISHED = 2
 
 
 class Renewer:
@@ -58,6 +59,9 @@ class Renewer:
         for tasks in by_shard.values():
             since = monotonic_s()
             answers = renew(self._shard_of(tasks[0].queue), tasks, self._lease_ms)
+            for task, answer in zip(tasks, answers, strict=True):
+                if answer == WISHED:
+                    task.wish_cancel()
             lost = [task for task, answer in zip(tasks, answers, strict=True) if not answer]
             self._hand.renewed(tasks, since)
             self._hand.drop(lost)
@@ -66,7 +70,7 @@ class Renewer:
 
 
 def renew(shard: Shard, tasks: Sequence[Task], lease_ms: int) -> list[int]:
-    """Leases last until ``lease_ms`` from now; for each task 1, or 0 if its lease is lost."""
+    """Leases last until ``lease_ms`` from now; for each task 1, 2 if its cancel is wished, or 0 if its lease is lost."""
     keys = shard.keys
     args: list[bytes | str | int] = [shard.now_ms(), lease_ms]
     for task in tasks:

@@ -46,6 +46,7 @@ class Reserver:
         shard: Shard,
         weights: Mapping[str, float],
         lease_ms: int,
+        keep_ms: int,
         hand: Hand,
         start: Callable[[Sequence[Task]], None],
         hand_back: Callable[[], None],
@@ -59,6 +60,7 @@ class Reserver:
         self.shard = shard
         self._weights = dict(weights)
         self._lease_ms = lease_ms
+        self._keep_ms = keep_ms
         self._hand = hand
         self._start = start
         self._hand_back = hand_back
@@ -93,12 +95,15 @@ class Reserver:
             keys.seq,
             keys.armed,
             keys.notify,
+            keys.finished,
+            keys.errors,
         ]
         args: list[bytes | str | int] = [
             self.shard.now_ms(),
             self._lease_ms,
             most,
             MOST_BYTES,
+            self._keep_ms,
             len(self._weights),
         ]
         for queue, weight in self._weights.items():

@@ -1,12 +1,13 @@
 """The worker: reservers, handler threads, one finisher, one renewer, and how they stop."""
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from oncue.common.retry import RetryPolicy
 from oncue.common.store import Store
 from oncue.common.task import Task
 from oncue.worker.finish import Finisher
+from oncue.worker.grip import Grip
 from oncue.worker.hand import Hand
 from oncue.worker.outcome import Release
 from oncue.worker.renew import Renewer
@@ -30,6 +31,7 @@ class Worker:
     ) -> None:
         """``weights`` and ``policies`` by queue, each with a default; ``health`` is told of a lost and found server."""
         self._hand = Hand(threads)
+        self._grip = Grip(store, self._hand)
         self._finisher = Finisher(store.shard, self._hand, store.keep_finished_ms)
         self._renewer = Renewer(store.shard, self._hand, lease_ms)
         self._runner = Runner(
@@ -44,8 +46,9 @@ class Worker:
                 store.shards[number],
                 mine,
                 lease_ms,
+                store.keep_finished_ms,
                 self._hand,
-                self._runner.start,
+                self._begin,
                 self._runner.hand_back,
                 self._finisher.settle,
                 health,
@@ -64,6 +67,11 @@ class Worker:
         self._runner.start_threads()
         for thread in self._threads:
             thread.start()
+
+    def _begin(self, tasks: Sequence[Task]) -> None:
+        for task in tasks:
+            task.hold_by(self._grip)
+        self._runner.start(tasks)
 
     def alive(self) -> bool:
         """Whether all reservers still run."""

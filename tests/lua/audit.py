@@ -24,7 +24,7 @@ class _Found:
 
     def is_live(self, entry: bytes) -> bool:
         record, run = self.records.get(entry[:-4]), self.runs.get(entry[:-4])
-        return record is not None and record[1:5] == entry[-4:] and (run is None or run[:1] == b"w")
+        return record is not None and record[1:5] == entry[-4:] and (run is None or run[:1] in (b"w", b"W"))
 
     def count(self, entries: list[bytes], state: str, name: bytes) -> None:
         for entry in entries:
@@ -105,7 +105,7 @@ def _audit_timetable(found: _Found, timetable: dict[bytes, int]) -> None:
             assert int.from_bytes(due, "big") == instant
         elif member[:1] == b"l":
             task_id = member.partition(b":")[2]
-            assert found.runs[task_id][:1] == b"l"
+            assert found.runs[task_id][:1] in (b"l", b"L")
             found.places[task_id].append("leased")
 
 
@@ -113,7 +113,7 @@ def _audit_marks(found: _Found) -> None:
     """Runs without a record are marks of finished tasks, each to be forgotten; errors belong to tasks."""
     client, keys = found.lua.client, found.lua.keys
     marks = {task_id: run for task_id, run in found.runs.items() if task_id not in found.records}
-    assert {run[:1] for run in marks.values()} <= {b"d", b"c"}
+    assert {run[:1] for run in marks.values()} <= {b"d", b"c", b"e"}
     remembered = set(client.lrange(keys.finished, 0, -1))
     assert {run[13:19] + task_id for task_id, run in marks.items()} <= remembered
     assert bool(remembered) == (b"f" in found.lua.timetable())

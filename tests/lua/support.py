@@ -56,10 +56,20 @@ class Task(NamedTuple):
     band: int = 5
     data: bytes = b"1"
     nonce: bytes = b""
+    expires: int = 0
+    claim: bytes = b""
 
     @property
     def record(self) -> bytes:
-        return pack(self.due, self.band, self.queue, (self.data, True), self.nonce)
+        return pack(
+            self.due,
+            self.band,
+            self.queue,
+            (self.data, True),
+            self.nonce,
+            expires_ms=self.expires,
+            claim=self.claim,
+        )
 
     @property
     def bucket(self) -> bytes:
@@ -165,6 +175,7 @@ class Lua:
         most: int = 10,
         most_bytes: int = 1 << 20,
         lease: int = LEASE,
+        keep: int = KEEP,
         segments: Sequence[bytes] = (),
     ) -> Call:
         k = self.keys
@@ -179,8 +190,10 @@ class Lua:
             k.seq,
             k.armed,
             k.notify,
+            k.finished,
+            k.errors,
         ]
-        args: list[Arg] = [now, lease, most, most_bytes, len(asked)]
+        args: list[Arg] = [now, lease, most, most_bytes, keep, len(asked)]
         for name, weight, bands in asked:
             keys += (k.wake(name), *(k.ready(name, int(band)) for band in bands))
             args += (name, str(weight), bands)

@@ -46,7 +46,7 @@ NUMBERS = {
     "schedule": [0, 3],
     "open_page": [0, 2],
     "promote": [0, 1],
-    "reserve": [0, 1, 2, 3, 4, 6],
+    "reserve": [0, 1, 2, 3, 4, 5, 7],
     "complete": [0, 1],
     "retry": [0, 5, 7],
     "bury": [0],

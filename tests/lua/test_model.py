@@ -34,6 +34,13 @@ class Known:
     failed: int = 0
     forgotten_at: int = 0
     answered: str = ""
+    attempts: int = 0
+    wished: bool = False
+
+    def is_dropped(self, now: int) -> bool:
+        """Whether a reservation drops it, should it come upon it."""
+        expired = self.attempts == 0 and 0 < self.task.expires < now
+        return self.state == "waiting" and (self.wished or expired)
 
 
 @dataclass
@@ -118,6 +125,13 @@ class ShardMachine(RuleBasedStateMachine):
         if expected == 1:
             self.model.tasks[task.id] = Known(task, task.due)
 
+    @rule(number=st.integers(0, 1), offset=instants, life=st.sampled_from([0, 1, 1000, 70_000]))
+    def schedule_what_expires(self, number: int, offset: int, life: int) -> None:
+        due = max(self.now, self.now + offset)
+        task = Task(f"t:{next(self.numbers)}", due, QUEUES[number], 5, b"x", b"12345678", due + life)
+        assert self.lua.schedule(self.now, task).run() == [1]
+        self.model.tasks[task.id] = Known(task, task.due)
+
     @rule(data=st.data(), recent=st.booleans())
     def cancel(self, data: st.DataObject, recent: bool) -> None:
         if not self.model.tasks:
@@ -131,6 +145,8 @@ class ShardMachine(RuleBasedStateMachine):
             known = self.model.tasks[task_id]
             expected = "cancelled" if known.state == "waiting" else known.state
             assert self.lua.cancel_wherever(self.now, task_id) == expected
+            if known.state == "leased":
+                known.wished = True
             if known.state == "waiting":
                 known.forgotten_at = self.now + KEEP
                 self.model.ended(known, "cancelled")
@@ -201,14 +217,29 @@ class ShardMachine(RuleBasedStateMachine):
             got = self.lua.take(self.now, *asked, most=most, most_bytes=most_bytes, segments=got.needs)
             self._given(got.tasks)
 
+    def _dropped(self) -> None:
+        """Learns which tasks the last reservations have dropped, among those that they should."""
+        may = [known for known in self.model.tasks.values() if known.is_dropped(self.now)]
+        states = self.lua.states(self.now, *(known.task.id for known in may))
+        for known, state in zip(may, states, strict=True):
+            if state == "cancelled":
+                known.forgotten_at = self.now + KEEP
+                self.model.ended(known, "cancelled")
+                if not known.wished:
+                    key = known.task.queue, "expired"
+                    self.model.totals[key] = self.model.totals.get(key, 0) + 1
+
     def _given(self, given: list[Held]) -> None:
+        self._dropped()
         for held in given:
             known = self.model.tasks[held.id]
             assert known.state == "waiting", f"{held.id} was given twice"
             assert known.due <= self.now, f"{held.id} was given early"
+            assert not known.is_dropped(self.now), f"{held.id} was given, and ought not to run any more"
             assert (held.failed, held.lost, held.due) == (known.failed, known.lost, known.due)
             known.state, known.token, known.ends = "leased", held.token, self.now + LEASE
             known.answered = ""
+            known.attempts += 1
             self.old.append(held)
 
     @rule(data=st.data(), op=st.sampled_from(sorted(STATE_OF)), delay=instants)
@@ -235,6 +266,7 @@ class ShardMachine(RuleBasedStateMachine):
             return
         known.state = STATE_OF[op]
         known.failed += op in ("retry", "bury")
+        known.attempts -= op == "release"
         known.due = due if op == "retry" else known.due
 
     @rule()
@@ -245,7 +277,12 @@ class ShardMachine(RuleBasedStateMachine):
             known is not None and known.state == "leased" and known.token == task.token
             for known, task in zip(mine, held, strict=True)
         ]
-        assert self.lua.renew(self.now, *held).run() == [int(is_held) for is_held in leased]
+        wished = [
+            is_held and known is not None and known.wished
+            for is_held, known in zip(leased, mine, strict=True)
+        ]
+        expected = [is_held + is_wished for is_held, is_wished in zip(leased, wished, strict=True)]
+        assert self.lua.renew(self.now, *held).run() == expected
         for known, is_held in zip(mine, leased, strict=True):
             if known and is_held:
                 known.ends = self.now + LEASE
@@ -272,7 +309,7 @@ class ShardMachine(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         # After a walk that lost a task, waiting for it would never end.
-        for _ in range(10):
+        for _ in range(12):
             self.now += 400_000
             self.open_pages(ahead=False, whole=True)
             self.lua.promote_due(self.now)

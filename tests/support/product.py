@@ -109,6 +109,7 @@ class Hands:
             shard,
             weights,
             self._lease_ms,
+            self._keep,
             Hand(100),
             start=lambda tasks: None,
             hand_back=lambda: None,
