@@ -84,9 +84,12 @@ def said(error: BaseException) -> str:
 
 
 class Backoff:
-    """Growing pauses with jitter: 50 ms doubling to ``most_s``, each cut by up to a half."""
+    """Growing pauses with jitter: 50 ms doubling to ``most_s``, each cut by up to a half.
 
-    def __init__(self, most_s: float = 1.0) -> None:
+    The longest leaves room for the work itself to begin within a second after a server is back.
+    """
+
+    def __init__(self, most_s: float = 0.8) -> None:
         self._most_s = most_s
         self._next_s = 0.05
 
@@ -201,6 +204,9 @@ class Link:
             raise WrongServer(
                 f"the server at {self.address.shown} is version {version}: 7.0 or later is needed"
             )
+        # INFO is answered also while the data is still being read, when nothing else is.
+        if info.get("loading"):
+            raise BusyLoadingError("it is loading its data")
         if info.get("role") == "slave":
             raise ReadOnlyError(
                 f"the server at {self.address.shown} is a read-only replica: give the primary's address"
