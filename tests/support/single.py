@@ -24,7 +24,7 @@ _SETTINGS = {
 class RedisServer(ServerProcess):
     """One server on a loopback port or, with `unix`, on a socket in `directory`.
 
-    `config` overrides settings by name; with `aof` every acknowledged write outlives `kill()`.
+    `config` overrides settings by name, as of the next start; with `aof` every acknowledged write outlives `kill()`.
     """
 
     shards = 1
@@ -41,7 +41,7 @@ class RedisServer(ServerProcess):
     ) -> None:
         super().__init__(kind, directory, directory / "s" if unix else port or free_port())
         self.aof = aof
-        self._config = dict(config or {})
+        self.config = dict(config or {})
 
     def _arguments(self) -> list[str]:
         settings = {
@@ -50,7 +50,7 @@ class RedisServer(ServerProcess):
             "port": str(self.port),
             "appendonly": "yes" if self.aof else "no",
             **({"unixsocket": str(self.socket_path)} if self.socket_path else {}),
-            **self._config,
+            **self.config,
         }
         return [word for name, value in settings.items() for word in (f"--{name}", value)]
 

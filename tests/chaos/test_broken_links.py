@@ -1,0 +1,178 @@
+"""Connections that are cut and servers that are away or still loading, under real processes (P02, P03, P16)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from itertools import pairwise
+
+import pytest
+import redis
+
+from oncue import NewTask
+from oncue.common.clock import host_now_ms, monotonic_s
+from tests.chaos.crew import Crew, dice
+from tests.chaos.moments import SECOND, ticks, wait_until
+from tests.support.commands import Manager
+from tests.support.processes import Process
+from tests.support.proxy import Proxy, command
+from tests.support.servers import RedisServer
+from tests.support.waiting import eventually, pause
+
+
+@pytest.fixture
+def proxy(valkey: RedisServer) -> Iterator[Proxy]:
+    with Proxy(valkey.url) as found:
+        yield found
+
+
+@pytest.mark.slow
+def test_a_worker_whose_server_went_away_takes_work_again_without_a_restart(
+    own_crew: Crew, own: RedisServer, manager: Manager
+) -> None:
+    """P02: five times all connections are killed, then the server is away for 4 s; a task runs all the time."""
+    own_crew.scheduler().wait_until_at_work()
+    worker = own_crew.worker(**manager.env)
+    long = own_crew.app.schedule_task(None, 9)
+    own_crew.wait_for_runs(1, 30)
+    for _ in range(5):
+        own.ask("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+        pause(0.5)
+    own.stop()
+    gone_at = monotonic_s()
+    manager.wait_for("STATUS=degraded")
+    pause(4 - (monotonic_s() - gone_at))
+    own.start()
+    back_at = monotonic_s()
+    ids = own_crew.app.schedule_many([NewTask(None, 0) for _ in range(20)])
+    # The one beside the 20 is still running, or not.
+    eventually(lambda: own_crew.counts().get("done", 0) >= 20, 3, "20 tasks done")
+    took = monotonic_s() - back_at
+    assert took < 3
+    own_crew.wait_for(10, done=21)
+    runs = own_crew.runs()
+    assert sorted(run.id for run in runs) == sorted([long, *ids])
+    assert {run.pid for run in runs} == {worker.process.pid}
+    assert worker.process.running
+    print(f"20 tasks done {took * 1000:.0f} ms after the server was back")
+
+
+@pytest.mark.slow
+def test_every_tick_comes_once_however_often_a_schedulers_connections_are_reset(
+    crew: Crew, proxy: Proxy
+) -> None:
+    """P03: 20 resets of one of two schedulers in 20 s, every other one in place of the reply to a script."""
+    chance = dice(3)
+    config = crew.schedules(beat="* * * * * *")
+    crew.worker().wait_until_at_work()
+    for url in (crew.url, proxy.url):
+        crew.scheduler("--config", config, "--url", url).wait_until_at_work()
+    began = host_now_ms()
+    for n in range(20):
+        wait_until(began + n * SECOND + chance.uniform(0, 900))
+        if n % 2:
+            proxy.cut_reply(command("EVALSHA"))
+        else:
+            proxy.reset_all()
+    wait_until(began + 21 * SECOND)
+    proxy.wait_for_cuts(10)
+    runs = crew.runs()
+    fired = ticks(runs)
+    assert fired == list(range(fired[0], fired[-1] + 1, SECOND)), "a tick is missing"
+    assert len(fired) >= 20
+    assert min(run.late_ms for run in runs) >= 0
+
+
+@pytest.mark.slow
+def test_roles_wait_for_a_server_that_is_still_loading_its_data(
+    own_crew: Crew, own: RedisServer, manager: Manager
+) -> None:
+    """P16: at their start and after a crash of the server; at work within a second after it has loaded."""
+    own_crew.app.schedule_task(None, 0)
+    make_slow_to_load(own)
+    own.kill()
+    with ThreadPoolExecutor(1) as pool:
+        loaded = pool.submit(own.start)
+        eventually(lambda: is_loading(own), 10, "a server that loads")
+        scheduler, worker = own_crew.scheduler(), own_crew.worker(**manager.env)
+        roles = [scheduler.process, worker.process]
+        said = manager.wait_for("STATUS=waiting for the server", 30)
+        assert "loading its data" in said
+        assert manager.heard("READY=1") is None
+        loaded.result(30)
+        assert_begins_within_a_second(own_crew, 1)
+        manager.wait_for("READY=1")
+
+        own.kill()
+        loaded = pool.submit(own.start)
+        manager.wait_for("STATUS=degraded", 30)
+        loaded.result(30)
+        own_crew.app.schedule_task(None, 0)
+        assert_begins_within_a_second(own_crew, 2)
+    for role in roles:
+        assert_went_on(role)
+        assert len(waits(role)) >= 5
+
+
+def make_slow_to_load(server: RedisServer) -> None:
+    """Give it keys that each take a millisecond of its next start: some 3 s in all."""
+    server.ask("DEBUG", "POPULATE", 3000, "weight")
+    server.ask("BGREWRITEAOF")
+    eventually(lambda: not server.admin.info("persistence")["aof_rewrite_in_progress"], 10, "the rewrite")
+    server.config |= {"key-load-delay": "1000", "loading-process-events-interval-bytes": "1024"}
+
+
+def is_loading(server: RedisServer) -> bool:
+    try:
+        with server.client() as client:
+            return bool(client.info("persistence")["loading"])
+    except redis.RedisError:
+        return False
+
+
+def test_a_server_that_turns_to_loading_in_the_middle_is_waited_for(
+    crew: Crew, proxy: Proxy, manager: Manager
+) -> None:
+    """P16: without a broken connection, as a replica does that copies its primary anew."""
+    scheduler = crew.scheduler("--url", proxy.url)
+    worker = crew.worker("--url", proxy.url, **manager.env)
+    roles = [scheduler.process, worker.process]
+    for member in (scheduler, worker):
+        member.wait_until_at_work()
+    proxy.loading()
+    # One that is ready, and one that is to be promoted meanwhile.
+    crew.app.schedule_task(None, 0)
+    crew.app.schedule_task((crew.now_ms() + 200) / 1000, 0)
+    eventually(lambda: all(len(waits(role)) >= 5 for role in roles), 30, "steps of back-off")
+    manager.wait_for("STATUS=degraded")
+    assert crew.runs() == []
+    proxy.loaded()
+    assert_begins_within_a_second(crew, 2)
+    manager.wait_for("STATUS=at work")
+    for role in roles:
+        assert_went_on(role)
+
+
+def waits(role: Process) -> list[int]:
+    """The pauses that a role has announced, in ms."""
+    return [int(found) for found in re.findall(r"(?:LOADING|loading).*trying again in (\d+) ms", role.output)]
+
+
+def assert_begins_within_a_second(crew: Crew, runs: int) -> None:
+    began_ms = host_now_ms()
+    took = crew.wait_for_runs(runs)[-1].began_ms - began_ms
+    print(f"work began {took} ms after loading ended")
+    assert took < SECOND
+    crew.wait_for(done=runs)
+
+
+def assert_went_on(role: Process) -> None:
+    """No traceback, and one line for each step: never two in less time than the first of them said it would wait."""
+    assert role.running
+    assert "Traceback" not in role.output
+    said = re.findall(r"^(\S+ \S+) WARNING .* trying again in (\d+) ms$", role.output, re.MULTILINE)
+    for (at, pause_ms), (then, _) in pairwise(said):
+        apart = (datetime.fromisoformat(then) - datetime.fromisoformat(at)).total_seconds()
+        assert apart * 1000 >= int(pause_ms) - 2, said

@@ -1,0 +1,58 @@
+"""What a cluster costs that has nothing to do, as real processes (P20)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+
+from oncue.common.clock import monotonic_s
+from tests.chaos.crew import Crew
+from tests.support.servers import Monitor, RedisServer
+from tests.support.waiting import eventually, pause
+
+WATCHED_S = 62
+"""Longer than a blocking read lasts, so that its end is seen."""
+
+COMMANDS_PER_MINUTE = 12
+CPU_SHARE = 0.005
+RSS_BYTES = 45 * 1024 * 1024
+
+
+@pytest.mark.slow
+def test_an_idle_cluster_of_processes_costs_next_to_nothing(
+    crew: Crew, valkey: RedisServer, record_property: Callable[[str, object], None]
+) -> None:
+    """Two schedulers, four workers of ten threads, and one task that is due in an hour."""
+    members = [crew.scheduler() for _ in range(2)] + [crew.worker() for _ in range(4)]
+    for member in members:
+        member.wait_until_at_work()
+    crew.app.schedule_task((crew.now_ms() + 3_600_000) / 1000, 0)
+    # One task through all of it: what is imported at the first use is there. To forget it costs the schedulers two
+    # calls each in the time that is watched; without it there are 6 commands per minute, the ends of the blocks.
+    crew.app.schedule_task(None, 0)
+    crew.wait_for(done=1, delayed=1)
+    eventually(lambda: int(valkey.admin.info("clients")["blocked_clients"]) == 6, 10, "all asleep")
+    before = [member.process.cpu_seconds() for member in members]
+    began = monotonic_s()
+    with Monitor(valkey) as seen:
+        pause(WATCHED_S)
+    minutes = (monotonic_s() - began) / 60
+    asked = Counter(one.command for one in seen.commands if not one.lua)
+    shares = [
+        (member.process.cpu_seconds() - cpu) / (minutes * 60)
+        for member, cpu in zip(members, before, strict=True)
+    ]
+    sizes = [member.process.rss_bytes() for member in members]
+    figures = {
+        "commands_per_minute": round(asked.total() / minutes, 1),
+        "cpu_percent": [round(100 * share, 3) for share in shares],
+        "rss_mib": [round(size / 2**20, 1) for size in sizes],
+    }
+    print(figures, dict(asked))
+    for name, value in figures.items():
+        record_property(name, value)
+    assert asked.total() / minutes <= COMMANDS_PER_MINUTE, asked
+    assert max(shares) < CPU_SHARE
+    assert max(sizes) <= RSS_BYTES
