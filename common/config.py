@@ -7,7 +7,7 @@ from typing import Any
 from oncue.common import configfile
 from oncue.common.configfile import Source
 from oncue.common.configkeys import SETTINGS, unknown_key
-from oncue.common.configschedule import read_schedule
+from oncue.common.configschedule import Surroundings, read_schedule
 from oncue.common.configtypes import Config, QueueConfig, ScheduleConfig
 from oncue.common.errors import BadInput
 from oncue.common.problem import Problem, Refused
@@ -60,12 +60,16 @@ def check(path: str) -> list[Problem]:
         return refused.problems
     trial = Config(**_merged([source.settings]))
     _add_schedules(trial, source)
-    return sorted([*source.faults, *trial.invalid], key=lambda problem: (problem.line, problem.column))
+    return sorted(
+        [*source.faults, *source.calendar_faults, *trial.invalid],
+        key=lambda problem: (problem.line, problem.column),
+    )
 
 
 def _add_schedules(config: Config, source: Source) -> None:
     for name, entry in source.schedules.items():
-        schedule, faults = read_schedule(source.file, name, entry, config.timezone, config.max_data_bytes)
+        given = Surroundings(source.file, config.timezone, config.max_data_bytes, source.calendars)
+        schedule, faults = read_schedule(name, entry, given)
         config.invalid.extend(faults)
         if schedule is not None:
             config.schedules[name] = schedule

@@ -1,9 +1,10 @@
-"""The configuration file: its settings and queues, and its schedules one by one."""
+"""The configuration file: its settings and queues, its calendars and schedules one by one."""
 
 from dataclasses import dataclass, field
 from typing import Any
 
 from oncue.common import yamlfile
+from oncue.common.configcalendars import Calendars
 from oncue.common.configkeys import LATER_QUEUE, QUEUE, RETRY, SECTIONS, SETTINGS
 from oncue.common.configsection import Section
 from oncue.common.configtypes import QueueConfig
@@ -20,12 +21,15 @@ _NOTHING = Node(None, 0, 0)
 class Source:
     """A file that was read: its settings and queues checked, its schedules still as they stand.
 
-    `faults` are those that make the whole file unusable.
+    `faults` are those that make the whole file unusable. A calendar with a fault is None, so that only the schedules
+    that name it are left out.
     """
 
     file: str = ""
     settings: dict[str, Any] = field(default_factory=dict)
     queues: dict[str, QueueConfig] = field(default_factory=dict)
+    calendars: dict[str, tuple[str, ...] | None] = field(default_factory=dict)
+    calendar_faults: list[Problem] = field(default_factory=list)
     schedules: dict[str, Entry] = field(default_factory=dict)
     faults: list[Problem] = field(default_factory=list)
     revision: str = ""
@@ -41,7 +45,11 @@ def read(path: str) -> Source:
         top.blame(entries["password_file"], "password_file", "password is set too; give one of them")
     queues = _queues(top.inside("queues"), _node(entries, "queues"))
     schedules = top.inside("schedules").mapping(_node(entries, "schedules"))
-    return Source(path, settings, queues, schedules, document.faults, document.digest)
+    calendars = Calendars(path, top.inside("calendars").mapping(_node(entries, "calendars")))
+    revision = calendars.revision(document.digest)
+    return Source(
+        path, settings, queues, calendars.read, calendars.faults, schedules, document.faults, revision
+    )
 
 
 def _node(entries: dict[str, Entry], key: str) -> Node:

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from oncue.common import address
+from oncue.common.duration import read_duration
 from oncue.common.errors import BadInput, CronError
 from oncue.common.keys import Keys, queue_name
 from oncue.common.scalar import blank_lookalike, found, has_surrogate, kind
+from oncue.common.timing_checks import MAX_COUNT
 from oncue.common.walltime import wall_clock
 
 
@@ -86,13 +88,9 @@ def _zone(name: str) -> str:
     return name
 
 
-def _catch_up(policy: str) -> str:
-    if policy != "latest":
-        later = ", which is not yet supported" if policy in ("all", "skip") else ""
-        raise BadInput(f"found {policy!r}{later}; allowed: latest")
-    return policy
-
-
+_DURATION = _text("a duration such as 90m, 6h or 1d", read_duration)
+_TRUTH = Key("true, false", lambda value: isinstance(value, bool))
+_MOMENT = "2026-12-24, 2026-12-24T09:00 (local time of the zone) or 2026-12-24T09:00+01:00"
 _ZONE = _text("the IANA name of a time zone as text, such as Europe/Berlin", _zone)
 _YEAR_S = 31_536_000
 
@@ -113,7 +111,7 @@ SETTINGS: dict[str, Key] = {
 }
 """What the file, an `ONCUE_` variable and a flag can all set: the fields of `Config` by the same names."""
 
-SECTIONS = ("queues", "schedules")
+SECTIONS = ("queues", "calendars", "schedules")
 """What the file alone can hold besides."""
 
 QUEUE: dict[str, Key] = {"weight": _number(0, 1_000_000, "", above=True)}
@@ -128,17 +126,30 @@ RETRY: dict[str, Key] = {
 
 SCHEDULE: dict[str, Key] = {
     "cron": _text("a cron expression in quotes"),
+    "every": _DURATION,
+    "rrule": _text("an rrule as text, such as FREQ=WEEKLY;BYDAY=MO"),
     "timezone": _ZONE,
+    "days": _choice("either", "both"),
+    "gap": _choice("run", "skip"),
+    "anchor": _text(_MOMENT),
+    "from": _choice("end"),
+    "dtstart": _text(_MOMENT),
+    "jitter": _DURATION,
+    "start": _text(_MOMENT),
+    "end": _text(_MOMENT),
+    "count": _integer(1, MAX_COUNT),
+    "on_excluded": _choice("skip", "next_workday", "previous_workday"),
+    "catch_up": _choice("latest", "all", "skip"),
+    "catch_up_max": _integer(1, 10_000),
+    "catch_up_within": _DURATION,
+    "overlap": _choice("skip", "queue", "allow", "replace"),
     "queue": _text("the name of a queue as text", queue_name),
     "priority": _integer(0, 9),
-    "catch_up": _text("latest", _catch_up),
+    "enabled": _TRUTH,
 }
+"""Besides `exclude` and `data`, which are no single values."""
 
 LATER_QUEUE = ("concurrency", "precision", "spread", "rate_limit")
-LATER_SCHEDULE = (
-    *("overlap", "catch_up_max", "catch_up_within", "jitter", "every", "anchor", "from", "rrule", "dtstart"),
-    *("start", "end", "count", "exclude", "on_excluded"),
-)
 """Planned, and refused until they do what they say: an option without effect is a lie."""
 
 

@@ -3,72 +3,138 @@
 import json
 import math
 import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from oncue.common.configkeys import LATER_SCHEDULE, SCHEDULE
+from oncue.common.configcalendars import read_exclude
+from oncue.common.configkeys import SCHEDULE
 from oncue.common.configsection import Section
 from oncue.common.configtypes import ScheduleConfig
-from oncue.common.cron import Cron
 from oncue.common.errors import CronError
+from oncue.common.localtime import first_ms
 from oncue.common.problem import Problem
+from oncue.common.rule import Rule
 from oncue.common.scalar import found
+from oncue.common.walltime import wall_clock
 from oncue.common.yamlfile import Entry, Node
 
 _DEFAULT_QUEUE = "default"
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
-_CUT_OFF = re.compile(r"[\d*/,LW#? -]+")
+_CUT_OFF = {"cron": re.compile(r"[\d*/,LW#? -]+"), "rrule": re.compile(r"[A-Z\d+;=, -]+")}
+_CALLED = {"cron": "cron expression", "rrule": "rrule"}
+_FIELDS = {"every": "every_s", "jitter": "jitter_s", "catch_up_within": "catch_up_within_s"}
+_KINDS = frozenset({"cron", "every", "rrule"})
+_SETTLES = frozenset({*SCHEDULE, "exclude"}) - {"queue", "priority", "overlap"}
 _COMMENT_OR_NTH = re.compile(r"\s+#\d")
 _JSON_INTEGERS = range(-(2**63), 2**64)  # beyond these, readers of JSON disagree about the number
 
 
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a schedule's entry is read with: its file, what stands in where it says nothing, and the calendars."""
+
+    file: str
+    timezone: str
+    max_data_bytes: int
+    calendars: Mapping[str, tuple[str, ...] | None]
+
+
 def read_schedule(
-    file: str, name: str, entry: Entry, timezone: str, max_data_bytes: int
+    name: str, entry: Entry, given: Surroundings
 ) -> tuple[ScheduleConfig | None, list[Problem]]:
-    """Check one entry of `schedules`; `timezone` stands in where it names none. Returns it, or its faults."""
-    section = Section(file, f"schedules.{name}", [], schedule=name)
+    """Check one entry of `schedules`. Returns it, or its faults."""
+    section = Section(given.file, f"schedules.{name}", [], schedule=name)
     if not _NAME.fullmatch(name):
         section.blame(entry, "", "a schedule's name has 1 to 128 of the characters A-Z a-z 0-9 _ . -")
-    values = _values(section, entry, timezone)
-    data = _data(section, entry.node.entries.get("data"), max_data_bytes)
-    if section.faults:
-        return None, section.faults
-    values = {"timezone": timezone, "queue": _DEFAULT_QUEUE, **values}
-    return ScheduleConfig(name=name, data=data, line=entry.line, **values), []
+    values = _values(section, entry, given)
+    data = _data(section, entry.node.entries.get("data"), given.max_data_bytes)
+    values = {"timezone": given.timezone, "queue": _DEFAULT_QUEUE, "cron": None, **values}
+    schedule = ScheduleConfig(name=name, data=data, line=entry.line, **values)
+    if _is_whole(section, entry):
+        _check(section, entry, schedule)
+    return (None if section.faults else schedule), section.faults
 
 
-def _values(section: Section, schedule: Entry, timezone: str) -> dict[str, Any]:
+def _is_whole(section: Section, schedule: Entry) -> bool:
+    """Whether all that settles the ticks could be read, so that no fault is told a second time as what is missing."""
+    faulty = {problem.key.removeprefix(section.name + ".") for problem in section.faults}
+    if faulty & {section.name, *_SETTLES}:
+        return False
+    return not faulty or bool(_KINDS & schedule.node.entries.keys())
+
+
+def _values(section: Section, schedule: Entry, given: Surroundings) -> dict[str, Any]:
     entries = section.mapping(schedule.node)
     if not isinstance(schedule.node.value, dict | None):
         return {}
-    cut_off = [key for key, entry in entries.items() if _is_cut_off(key, entry)]
-    values = section.take(entries, SCHEDULE, beside=("data", *cut_off), later=LATER_SCHEDULE)
-    values.pop("catch_up", None)
+    cut_off = _cut_off(entries)
+    values = section.take(entries, SCHEDULE, beside=("exclude", "data", *cut_off))
     if cut_off:
-        section.blame(
-            entries[cut_off[0]], "cron", "in braces a comma ends a value: quote the cron expression"
-        )
-    elif "cron" not in entries:
-        section.blame(schedule, "cron", f"is missing; allowed: {SCHEDULE['cron'].allowed}")
-    elif "cron" in values:
-        _check_cron(section, entries["cron"], values["cron"], values.get("timezone", timezone))
-    return values
+        kind = next(key for key in _CUT_OFF if key in entries)
+        section.blame(entries[cut_off[0]], kind, f"in braces a comma ends a value: quote the {_CALLED[kind]}")
+    if "exclude" in entries:
+        values |= read_exclude(section, entries["exclude"], given.calendars)
+    return _renamed(section, entries, values, given.timezone)
 
 
-def _is_cut_off(key: str, entry: Entry) -> bool:
+def _renamed(
+    section: Section, entries: Mapping[str, Entry], values: dict[str, Any], timezone: str
+) -> dict[str, Any]:
+    """The values under the names of `ScheduleConfig`, which say the unit."""
+    renamed = {_FIELDS.get(key, key): value for key, value in values.items()}
+    if renamed.pop("from", None):
+        renamed["from_end"] = True
+    anchor = renamed.pop("anchor", None)
+    if anchor is not None:
+        try:
+            renamed["anchor_ms"] = first_ms("anchor", anchor, wall_clock(values.get("timezone", timezone)))
+        except CronError as error:
+            section.blame(entries["anchor"], "anchor", str(error).removeprefix("anchor: "))
+    return renamed
+
+
+def _cut_off(entries: Mapping[str, Entry]) -> list[str]:
     """In braces `cron: 0 0 1,15 * *` ends at the comma, and `15 * *` is a key without a value."""
-    return key not in SCHEDULE and entry.node.value is None and bool(_CUT_OFF.fullmatch(key))
+    patterns = [pattern for kind, pattern in _CUT_OFF.items() if kind in entries]
+    return [
+        key
+        for key, entry in entries.items()
+        if key not in SCHEDULE
+        and entry.node.value is None
+        and any(pattern.fullmatch(key) for pattern in patterns)
+    ]
 
 
-def _check_cron(section: Section, entry: Entry, cron: str, timezone: str) -> None:
+def _check(section: Section, schedule: Entry, config: ScheduleConfig) -> None:
+    """What only shows in all values together: the rule, and what happens to ticks that cannot run as planned."""
+    entries = schedule.node.entries
     comment = "a blank and '#' start a comment: quote the cron expression"
-    if _COMMENT_OR_NTH.match(entry.node.after):
-        section.blame(entry, "cron", comment)
+    cron = entries.get("cron")
+    if cron is not None and _COMMENT_OR_NTH.match(cron.node.after):
+        section.blame(cron, "cron", comment)
         return
     try:
-        Cron(cron, timezone, seed=section.schedule)
+        Rule(config.name, config.timing)
     except CronError as error:
-        hint = f"; {comment}" if entry.node.after.lstrip().startswith("#") else ""
-        section.blame(entry, "cron", f"{error}{hint}")
+        kind = next((key for key in entries if key in _KINDS), "cron")
+        key = error.field if error.field in _SETTLES else kind
+        hint = f"; {comment}" if key == "cron" and cron and cron.node.after.lstrip().startswith("#") else ""
+        section.blame(entries.get(key, schedule), key, f"{str(error).removeprefix(key + ': ')}{hint}")
+        return
+    for key, message in _without_effect(config, entries.keys()):
+        section.blame(entries[key], key, message)
+
+
+def _without_effect(config: ScheduleConfig, given: Collection[str]) -> Iterator[tuple[str, str]]:
+    if "catch_up_max" in given and config.catch_up != "all":
+        yield "catch_up_max", "has no effect without catch_up: all"
+    if "catch_up_within" in given and config.catch_up == "skip":
+        yield "catch_up_within", "has no effect with catch_up: skip"
+    if config.from_end and config.catch_up == "all":
+        yield "catch_up", "has no effect with from: end, which plans one run at a time; allowed: latest, skip"
+    if config.from_end and config.overlap != "skip":
+        yield "overlap", "has no effect with from: end, whose runs never overlap"
 
 
 def _data(section: Section, entry: Entry | None, max_bytes: int) -> object:

@@ -7,6 +7,7 @@ from typing import Literal
 
 from oncue.common.problem import Problem
 from oncue.common.retry import RetryPolicy
+from oncue.common.timing import Timing
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,11 @@ class ScheduleConfig:
             [*parts, options] if options else parts, sort_keys=True, separators=(",", ":"), allow_nan=False
         )
         return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+    @property
+    def timing(self) -> Timing:
+        """The part that settles the ticks: `Rule(name, timing)` has them."""
+        return Timing(**{name: getattr(self, name) for name in Timing.__struct_fields__})
 
     def options(self) -> dict[str, object]:
         """What differs from the default, by name, of all that came after `priority`."""

@@ -8,6 +8,7 @@ through it by bisection, so that a year without schedulers costs no walk through
 from typing import Protocol
 
 from oncue.common.cron import Cron
+from oncue.common.duration import words_of
 from oncue.common.errors import CronError
 from oncue.common.exclusion import Excluded, read_excluded
 from oncue.common.interval import Interval, every_ms, explain_interval
@@ -56,6 +57,13 @@ class Rule:
     def from_end(self) -> bool:
         """Whether the next tick follows from the finish of the last run: ask `after_finish` for it."""
         return self.timing.from_end
+
+    @property
+    def written(self) -> str:
+        """The kind's own text: the cron expression, `every 90m` in words, or the rrule."""
+        if self.timing.every_s is not None:
+            return f"every {words_of(self.timing.every_s)}"
+        return self.timing.cron or self.timing.rrule or ""
 
     @property
     def warnings(self) -> list[str]:

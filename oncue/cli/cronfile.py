@@ -1,7 +1,7 @@
 """What `oncue cron` finds out without a server: faults, warnings and ticks of the schedules of a file."""
 
-from dataclasses import asdict
-from datetime import UTC, datetime
+from dataclasses import asdict, replace
+from datetime import UTC
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -10,11 +10,13 @@ from oncue.cli.schedule import read_time
 from oncue.common.clock import host_now_ms
 from oncue.common.config import check, load
 from oncue.common.configtypes import Config, ScheduleConfig
-from oncue.common.cron import Cron
 from oncue.common.due import due_ms
 from oncue.common.errors import BadInput
+from oncue.common.instants import after
 from oncue.common.problem import Refused
+from oncue.common.rule import Rule
 from oncue.common.task import instant
+from oncue.common.timing import Timing
 
 
 def check_file(file: str) -> dict[str, Any]:
@@ -31,7 +33,7 @@ def check_file(file: str) -> dict[str, Any]:
         "warnings": [
             {"schedule": entry.name, "line": entry.line, "text": text}
             for entry in schedules.values()
-            for text in _cron(entry).warnings
+            for text in Rule(entry.name, entry.timing).warnings
         ],
     }
 
@@ -43,10 +45,8 @@ def previews(
     since_ms = host_now_ms() if start is None else due_ms(read_time(start), 0)
     config = given.load()
     if what is not None and (" " in what.strip() or what.startswith("@")):
-        return [_preview("", Cron(what, tz or config.timezone), since_ms, count)]
-    return [
-        _preview(entry.name, _cron(entry, tz), since_ms, count) for entry in _wanted(config, what, given.path)
-    ]
+        return [_preview(Rule("", Timing(cron=what, timezone=tz or config.timezone)), since_ms, count)]
+    return [_preview(_rule(entry, tz), since_ms, count) for entry in _wanted(config, what, given.path)]
 
 
 def _wanted(config: Config, name: str | None, path: str | None) -> list[ScheduleConfig]:
@@ -63,19 +63,19 @@ def _wanted(config: Config, name: str | None, path: str | None) -> list[Schedule
     return [config.schedules[name]]
 
 
-def _cron(entry: ScheduleConfig, tz: str | None = None) -> Cron:
-    return Cron(entry.cron or "", tz or entry.timezone, seed=entry.name)
+def _rule(entry: ScheduleConfig, tz: str | None) -> Rule:
+    return Rule(entry.name, replace(entry, timezone=tz or entry.timezone).timing)
 
 
-def _preview(name: str, cron: Cron, since_ms: int, count: int) -> dict[str, Any]:
-    zone, since = ZoneInfo(cron.tz), instant(since_ms).astimezone(UTC)
-    ticks: list[datetime] = cron.after(since, count)
+def _preview(rule: Rule, since_ms: int, count: int) -> dict[str, Any]:
+    zone = ZoneInfo(rule.timing.timezone)
+    ticks = after(rule.next_after, instant(since_ms).astimezone(UTC), count)
     return {
-        "name": name,
-        "cron": cron.expr,
-        "timezone": cron.tz,
-        "meaning": cron.explain(),
-        "warnings": cron.warnings,
+        "name": rule.name,
+        "cron": rule.written,
+        "timezone": rule.timing.timezone,
+        "meaning": rule.explain(),
+        "warnings": rule.warnings,
         "ticks": [tick.astimezone(zone).isoformat(timespec="seconds") for tick in ticks],
     }
 

@@ -4,8 +4,8 @@ import re
 from dataclasses import fields
 from pathlib import Path
 
-from oncue.common import config, configkeys
-from oncue.common.config import Config, RetryPolicy
+from oncue.common import config, configcalendars, configkeys
+from oncue.common.config import Config, RetryPolicy, ScheduleConfig
 
 DOCS = Path(__file__).parents[2] / "docs" / "configuration.md"
 
@@ -26,9 +26,10 @@ def test_the_documentation_lists_every_setting_with_its_variable() -> None:
     assert config.FILE_VARIABLE in DOCS.read_text(encoding="utf-8")
 
 
-def test_the_documentation_lists_every_key_of_queues_and_schedules() -> None:
+def test_the_documentation_lists_every_key_of_queues_schedules_and_calendars() -> None:
     assert set(rows("Queues")) == {*configkeys.QUEUE, *(f"retry.{key}" for key in configkeys.RETRY)}
-    assert set(rows("Schedules")) == {*configkeys.SCHEDULE, "data"}
+    assert set(rows("Schedules")) == {*configkeys.SCHEDULE, "exclude", "data"}
+    assert set(rows("Calendars")) == set(configcalendars.KEYS)
     assert set(configkeys.RETRY) == {field.name for field in fields(RetryPolicy)}
 
 
@@ -39,3 +40,11 @@ def test_the_documented_defaults_are_those_of_the_code() -> None:
         if row:
             default = "none" if field.default is None else field.default
             assert row[1] == (f"{default:g}" if isinstance(default, float) else str(default))
+
+
+def test_the_documented_defaults_of_schedules_are_those_of_the_code() -> None:
+    documented = rows("Schedules")
+    for field in fields(ScheduleConfig):
+        default = "true" if field.default is True else str(field.default)
+        if field.name in documented and default not in ("None", "()") and not default.startswith("<"):
+            assert documented[field.name] == default

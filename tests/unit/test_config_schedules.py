@@ -64,12 +64,14 @@ def problems_of(write: Write, schedule: str) -> list[str]:
         ("a:\n    cron: 0 0 * * # x", "a blank and '#' start a comment: quote the cron expression"),
         ("a: {cron: '@daily', queue: 'a b'}", "3:23: schedules.a.queue: 'a b' is not a queue name"),
         ("a: {cron: '@daily', priority: 10}", "schedules.a.priority: found the number 10; allowed: a whole"),
-        ("a: {cron: '@daily', overlap: skip}", "schedules.a.overlap: not yet supported; remove it"),
         (
-            "a: {cron: '@daily', catch_up: all}",
-            "schedules.a.catch_up: found 'all', which is not yet supported",
+            "a: {cron: '@daily', overlap: no}",
+            "schedules.a.overlap: found the text 'no'; allowed: skip, queue,",
         ),
-        ("a: {cron: '@daily', catch_up: any}", "schedules.a.catch_up: found 'any'; allowed: latest"),
+        (
+            "a: {cron: '@daily', catch_up: any}",
+            "schedules.a.catch_up: found the text 'any'; allowed: latest,",
+        ),
         ("a: {cron: '@daily', que: x}", "schedules.a.que: unknown key 'que'; did you mean queue?"),
         ("a: {cron: '@daily', data: [.inf]}", "schedules.a.data.0: found the number inf, which JSON cannot"),
         (f"a: {{cron: '@daily', data: {{x: {2**64}}}}}", "schedules.a.data.x: found a whole number of more"),
