@@ -148,6 +148,8 @@ def _events(text: str) -> Iterator[_Event]:
 
 def _lines(text: str) -> Iterator[tuple[int, str, str]]:
     """Number, name and value of each line; a line that starts with a blank goes on with the one before."""
+    if not text.upper().startswith("BEGIN:VCALENDAR"):
+        raise BadInput("line 1: a calendar file starts with BEGIN:VCALENDAR")
     number, whole = 0, ""
     for at, line in enumerate([*text.replace("\r\n", "\n").split("\n"), ""], start=1):
         if line[:1] in (" ", "\t") and whole:
@@ -156,12 +158,10 @@ def _lines(text: str) -> Iterator[tuple[int, str, str]]:
         if whole.strip():
             yield number, *_named(number, whole)
         number, whole = at, line
-    if number == 1 or not text.lstrip("\ufeff").upper().startswith("BEGIN:VCALENDAR"):
-        raise BadInput("line 1: a calendar file starts with BEGIN:VCALENDAR")
 
 
 def _named(number: int, line: str) -> tuple[str, str]:
-    found = _LINE.fullmatch(line.lstrip("\ufeff"))
+    found = _LINE.fullmatch(line)
     if not found:
         raise BadInput(f"line {number}: found {line!r:.40}; allowed are lines NAME:VALUE")
     return found[1].upper(), found[3].strip()

@@ -32,8 +32,8 @@ _NAMED = {
 def explain_rule(parts: Parts, first: int, tz: str, gap: str) -> str:
     """The meaning of a rule whose dtstart reads `first` on the clock of `tz`."""
     said = [_pace(parts), *_restrictions(parts)]
-    if not parts.elapsed and parts.freq not in ("HOURLY", "MINUTELY") and "BYHOUR" not in parts.numbers:
-        said.append(f"at the time of day of {wall_text(first)}")
+    if parts.freq not in ("HOURLY", "MINUTELY") and "BYHOUR" not in parts.numbers:
+        said.append(f"at {wall_text(first).partition(' ')[2]}")
     said += [f"from {wall_text(first)} on", *_ends(parts)]
     if parts.elapsed:
         return f"{', '.join(said)}; time zone {tz}; follows elapsed time"

@@ -2,6 +2,7 @@
 
 from typing import NoReturn
 
+from oncue.common.duration import words_of
 from oncue.common.errors import CronError
 from oncue.common.timing import Timing
 
@@ -49,7 +50,7 @@ def check(timing: Timing, kind: str) -> None:
     if timing.on_excluded != "skip" and not timing.exclude:
         _refuse("on_excluded", "has no effect without exclude")
     if not 0 <= timing.jitter_s <= MAX_JITTER_S:
-        _refuse("jitter", f"found {timing.jitter_s!r:.40} s; allowed are 1s to 1d")
+        _refuse("jitter", f"found {words_of(timing.jitter_s)}; allowed are 1s to 1d")
     _check_end(timing)
     _check_count(timing)
 

@@ -22,6 +22,8 @@ from oncue.common.task import DEFAULT_PRIORITY, DEFAULT_QUEUE, NewTask, Task, Ta
 
 if TYPE_CHECKING:
     from oncue.common.cron import Cron
+    from oncue.common.interval import Every
+    from oncue.common.recurrence import RRule
 
 __all__ = [
     "AlreadyFinal",
@@ -30,10 +32,12 @@ __all__ = [
     "ConfigError",
     "Cron",
     "CronError",
+    "Every",
     "LeaseLost",
     "NewTask",
     "NotFound",
     "OncueError",
+    "RRule",
     "StoreUnavailable",
     "Task",
     "TaskInfo",
@@ -47,6 +51,11 @@ __all__ = [
     "schedule_task",
 ]
 
+_LATER = {
+    "Cron": "oncue.common.cron",
+    "Every": "oncue.common.interval",
+    "RRule": "oncue.common.recurrence",
+}
 _lock = threading.Lock()
 _app: App | None = None
 
@@ -96,6 +105,6 @@ def get(id: str) -> TaskInfo:
 
 def __getattr__(name: str) -> Any:
     # Read at first use: a producer that schedules single tasks need not pay for the calendar.
-    if name == "Cron":
-        return import_module("oncue.common.cron").Cron
+    if name in _LATER:
+        return getattr(import_module(_LATER[name]), name)
     raise AttributeError(f"module 'oncue' has no attribute {name!r}")

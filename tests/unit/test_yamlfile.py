@@ -258,3 +258,17 @@ def test_any_text_is_read_or_refused_in_one_line(text: str) -> None:
     except ConfigError as error:
         sentences = [str(error)]
     assert all(sentence.startswith("f.yaml:") and "\n" not in sentence for sentence in sentences)
+
+
+def test_a_file_of_endless_small_values_is_refused_before_it_is_read_to_its_end() -> None:
+    started = time.process_time()
+    text = f"a: [{'[],' * (yamlfile.MAX_BYTES // 3)}]"  # the slowest of many shapes that were tried
+    assert "more than 100000 keys and values in one file, which is the limit" in refusal(text)
+    assert time.process_time() - started < 8  # two to three seconds on an idle machine
+
+
+def test_a_thousand_aliases_inside_aliases_are_refused_at_once() -> None:
+    started = time.process_time()
+    nested = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 1001))
+    assert "an alias for something that holds an alias itself" in refusal(nested)
+    assert time.process_time() - started < 1
