@@ -103,14 +103,13 @@ class Side:
         many = self._peer.many_batch if batch else self._peer.many
         done, spent, began = 0, 0.0, time.monotonic()
         while done < number and time.monotonic() - began < most_s:
-            tasks = [
-                (_due(window), data("n", done + at))
-                for at in range(min(BLOCK if done else 500, number - done))
-            ]
+            # About half a second's worth, so that the time is kept also where a peer is slow.
+            size = min(BLOCK, max(100, int(done / spent / 2)) if done else 100, number - done)
+            tasks = [(_due(window), data("n", done + at)) for at in range(size)]
             before = time.perf_counter()
             made = many(tasks)
             spent += time.perf_counter() - before
-            done += len(tasks)
+            done += size
             if keep:
                 self._made += made
         return {"number": done, "seconds": spent}

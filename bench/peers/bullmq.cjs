@@ -86,7 +86,7 @@ class Side {
     let spent = 0;
     const began = performance.now();
     while (done < number && performance.now() - began < most_s * 1000) {
-      const size = Math.min(done ? 2000 : 500, number - done);
+      const size = Math.min(done ? 2000 : 100, number - done);
       const tasks = Array.from({ length: size }, (_, at) => [due(window), data("n", done + at)]);
       const before = performance.now();
       const jobs = await this.many(tasks);
