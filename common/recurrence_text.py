@@ -15,10 +15,17 @@ MAX_LENGTH = 512
 MAX_COUNT = 10_000
 """More ticks than these end by a date: counting them costs a walk."""
 
-FREQUENCIES = ("YEARLY", "MONTHLY", "WEEKLY", "DAILY", "HOURLY", "MINUTELY")
 WEEKDAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 # Longest pause of each frequency: a century.
-_MOST = dict(zip(FREQUENCIES, (100, 1_200, 5_200, 36_500, 876_000, 52_560_000), strict=True))
+_MOST: dict[str, int] = {
+    "YEARLY": 100,
+    "MONTHLY": 1_200,
+    "WEEKLY": 5_200,
+    "DAILY": 36_500,
+    "HOURLY": 876_000,
+    "MINUTELY": 52_560_000,
+}
+FREQUENCIES = tuple(_MOST)
 
 # Each list of numbers: lowest and highest value, and whether they may count from the end (-1 is the last).
 _NUMBERS = {
