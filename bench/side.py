@@ -46,7 +46,7 @@ class Peer:
         raise NotImplementedError
 
     def many(self, tasks: Sequence[tuple[Due, str]]) -> Iterable[Any]:
-        """Schedules tasks in the fastest way that the peer documents."""
+        """Schedules tasks in the fastest way that the adapter knows."""
         return [self.one(due, text) for due, text in tasks]
 
     def many_batch(self, tasks: Sequence[tuple[Due, str]]) -> Iterable[Any]:

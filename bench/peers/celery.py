@@ -51,7 +51,7 @@ class Celery(Peer):
         return run.apply_async((text,), eta=eta).id
 
     def many(self, tasks: Sequence[tuple[Due, str]]) -> Iterable[Any]:
-        # Its documentation's advice for many calls: keep one producer, and with it one connection.
+        # Celery has no bulk call; one producer, and with it one connection, is kept.
         made = []
         with app.producer_pool.acquire(block=True) as producer:
             for due, text in tasks:
