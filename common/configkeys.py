@@ -10,6 +10,7 @@ from oncue.common import address
 from oncue.common.duration import read_duration
 from oncue.common.errors import BadInput, CronError
 from oncue.common.keys import Keys, queue_name
+from oncue.common.retry import LARGEST_COUNT
 from oncue.common.scalar import blank_lookalike, found, has_surrogate, kind
 from oncue.common.timing_checks import MAX_COUNT
 from oncue.common.walltime import wall_clock
@@ -69,6 +70,20 @@ def _choice(*names: str) -> Key:
     return Key(", ".join(names), lambda value: isinstance(value, str) and value in names, is_text=True)
 
 
+def _backoff() -> Key:
+    def waits(value: object) -> list[object]:
+        return [getattr(one, "value", one) for one in value] if isinstance(value, list) else []
+
+    def usable(value: object) -> bool:
+        return value in ("exponential", "fixed") or (
+            bool(waits(value)) and all(wait.usable(one) for one in waits(value))
+        )
+
+    wait = _number(0, _YEAR_S, "")
+    allowed = "exponential, fixed, or a list of waits in seconds"
+    return Key(allowed, usable, lambda value: tuple(waits(value)) or value)
+
+
 def _url(url: str) -> str:
     # A password may come from another source, which only the one who connects knows: the URL is judged alone here.
     address.parse(url, password="")
@@ -117,11 +132,14 @@ SECTIONS = ("queues", "calendars", "schedules")
 QUEUE: dict[str, Key] = {"weight": _number(0, 1_000_000, "", above=True)}
 
 RETRY: dict[str, Key] = {
-    "max_attempts": _integer(1, 1_000_000),
-    "backoff": _choice("exponential", "fixed"),
+    "max_attempts": _integer(1, LARGEST_COUNT),
+    "backoff": _backoff(),
     "first_s": _number(0, _YEAR_S, " (seconds)"),
     "max_s": _number(0, _YEAR_S, " (seconds)"),
     "jitter": _number(0, 1, " (a share of the wait)"),
+    "immediate": _integer(0, LARGEST_COUNT),
+    "max_lost": _integer(0, LARGEST_COUNT),
+    "max_throttled": _integer(0, LARGEST_COUNT),
 }
 
 SCHEDULE: dict[str, Key] = {

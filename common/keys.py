@@ -83,6 +83,10 @@ class Keys:
         """List: entries of ready tasks, and references to whole buckets handed over by name."""
         return b"%sready:%s:%d" % (self.prefix, queue.encode(), band)
 
+    def result(self, task_id: str) -> bytes:
+        """String: the result of a done task (see common/result.py); the server drops it when its time is over."""
+        return b"%sresult:%s" % (self.prefix, task_id.encode())
+
     def wake(self, queue: str) -> bytes:
         """List: the wake list of a queue; one token while it may hold ready tasks, else absent."""
         return b"%swake:%s" % (self.prefix, queue.encode())

@@ -107,6 +107,11 @@ def queue_and_band(record: bytes) -> tuple[str, int]:
     return record[_HEADER.size : _HEADER.size + record[_HEADER.size - 1]].decode(), record[_HEADER.size - 2]
 
 
+def due_of(record: bytes) -> int:
+    """When a record is due, in ms, from the part that every script reads."""
+    return int.from_bytes(record[5:11], "big")
+
+
 def unpack(record: bytes) -> Record:
     """The parts of a record; raises BadInput for what no oncue wrote, and never executes anything."""
     try:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from oncue.common import record, waiting
+from oncue.common import record, result, waiting
 from oncue.common.clock import Clock, sleep_s
 from oncue.common.due import LAST_MS
 from oncue.common.errors import AlreadyFinal, BadInput, NotFound, WrongState
@@ -116,9 +116,19 @@ class Store:
         """What is known of a task; raises NotFound."""
         for shard in self.shards:
             (found,) = self.persist(shard, partial(waiting.locate, shard, [task_id], whole=True))
+            if not found or found[0] == b"done":
+                found = self._with_result(shard, task_id, found)
             if found:
                 return info(task_id, found)
         raise NotFound(_unknown(task_id))
+
+    def _with_result(self, shard: Shard, task_id: str, found: list[Any]) -> list[Any]:
+        """Of a done task; a result may be kept for longer than the mark of its task, and says by itself that it is done."""
+        value = self.persist(shard, lambda: shard.command("GET", shard.keys.result(task_id)))
+        kept = None if value is None else result.read(value, shard.now_ms())
+        if value is None or (kept is None and not found):
+            return found
+        return [*(found or [b"done", 0, 0, b"", 0, 0, 0, b"", b"", b"", 0]), kept]
 
     def cancel(self, task_id: str) -> bool:
         """True: cancelled, it will not run. False: too late, it is done, dead, or running and told. Raises NotFound."""
@@ -189,7 +199,7 @@ def _schedule(shard: Shard, tasks: Sequence[Placed]) -> list[int]:
 
 def info(task_id: str, found: Sequence[Any]) -> TaskInfo:
     """A task as users see it, from what lua/locate.lua answers for it."""
-    state, due_ms, band, queue, attempts, failed, lost, body, failure, reason = found
+    state, due_ms, band, queue, attempts, failed, lost, body, failure, reason, throttled, *kept = found
     return TaskInfo(
         id=task_id,
         state=state.decode(),
@@ -202,6 +212,8 @@ def info(task_id: str, found: Sequence[Any]) -> TaskInfo:
         lost=lost,
         error=_error(failure) if failure else None,
         reason=reason.decode() or None,
+        throttled=throttled,
+        result=kept[0] if kept else None,
     )
 
 

@@ -2,11 +2,13 @@
 
 import math
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal, Protocol
 
 from oncue.common.errors import BadInput, WrongState
+from oncue.common.retry import RetryPolicy
 
 DEFAULT_QUEUE = "default"
 DEFAULT_PRIORITY = 5
@@ -40,14 +42,15 @@ class NewTask:
     queue: str = DEFAULT_QUEUE
     id: str | None = None
     priority: int = DEFAULT_PRIORITY
+    retry: RetryPolicy | Mapping[str, Any] | None = None
 
 
 class Task:
     """A task in a handler's hands. ``attempt`` counts from 1; ``due_ms`` is when this attempt was due."""
 
     __slots__ = (
-        *("attempt", "data", "due_ms", "failed", "id", "lost", "options", "priority", "queue", "token"),
-        *("_cancelled", "_grip"),
+        *("attempt", "data", "due_ms", "failed", "id", "lost", "options", "priority", "queue", "throttled"),
+        *("token", "_cancelled", "_grip"),
     )
 
     def __init__(
@@ -62,6 +65,7 @@ class Task:
         lost: int = 0,
         priority: int = DEFAULT_PRIORITY,
         token: int = 0,
+        throttled: int = 0,
         options: dict[str, Any] | None = None,
     ) -> None:
         self.id = id
@@ -73,6 +77,7 @@ class Task:
         self.lost = lost
         self.priority = priority
         self.token = token
+        self.throttled = throttled
         self.options = options or {}
         # Made when somebody looks: an Event costs more than the rest of a task.
         self._cancelled: threading.Event | bool = False
@@ -149,9 +154,10 @@ class TaskInfo:
     """What the store knows of a task.
 
     A done or cancelled task is remembered for a while (``keep_finished_s``) with neither queue nor data nor due time.
-    ``attempts`` counts reservations, ``failed`` the handler's failures, ``lost`` leases that ended unanswered;
-    ``error`` is the last failure: type, message, traceback, at_ms. ``reason`` says why a task is cancelled where nobody
-    asked for that ("expired"), and "cancel wished" where somebody did while it ran.
+    ``attempts`` counts reservations, ``failed`` the handler's failures, ``lost`` leases that ended unanswered,
+    ``throttled`` runs that were put off by a rate limit; ``error`` is the last failure: type, message, traceback, at_ms.
+    ``reason`` says why a task is cancelled where nobody asked for that ("expired"), and "cancel wished" where somebody
+    did while it ran. ``result`` is what the handler returned, for as long as its ``keep_result_s`` says.
     """
 
     id: str
@@ -165,3 +171,5 @@ class TaskInfo:
     lost: int
     error: dict[str, Any] | None
     reason: str | None = None
+    throttled: int = 0
+    result: Any = None

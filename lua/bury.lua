@@ -1,7 +1,8 @@
 -- bury: tasks that failed for good go among the dead, with their error.
 --
 -- KEYS  1 runs, 2 timetable, 3 counts, 4 dead, 5 errors
--- ARGV  1 now in ms; then for each task: id, token, queue, band, error (JSON)
+-- ARGV  1 now in ms; then for each task: id, token, queue, band, error (JSON), and what is counted: "failed",
+--       "throttled" or "nothing" (it was not run)
 -- Output  for each task: 1 dead (now, or before by this token), 0 the lease is lost
 -- Cost  O(tasks given), each O(log dead)
 --
@@ -14,14 +15,23 @@
 
 local keys = {runs = KEYS[1], timetable = KEYS[2], counts = KEYS[3], dead = KEYS[4], errors = KEYS[5]}
 local now = tonumber(ARGV[1])
-expect(now and #KEYS == 5 and #ARGV % 5 == 1)
+expect(now and #KEYS == 5 and #ARGV % 6 == 1)
+local COUNTED = {failed = true, throttled = true, nothing = true}
+for i = 7, #ARGV, 6 do
+    expect(COUNTED[ARGV[i]])
+end
 
-local function bury(id, token, queue, band, failure)
+local function bury(id, token, queue, band, failure, counted)
     local run, left = held_run(keys, id, token)
     if not run then
         return left == "x" and 1 or 0
     end
-    run.state, run.failed = "x", run.failed + 1
+    run.state = "x"
+    if counted == "nothing" then
+        run.attempts = run.attempts - 1
+    else
+        run[counted] = run[counted] + 1
+    end
     redis.call("HSET", keys.runs, id, run_text(run))
     redis.call("HSET", keys.errors, id, failure)
     redis.call("ZADD", keys.dead, now, id)
@@ -30,7 +40,7 @@ local function bury(id, token, queue, band, failure)
 end
 
 local answers = {}
-for i = 2, #ARGV, 5 do
-    answers[#answers + 1] = bury(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4])
+for i = 2, #ARGV, 6 do
+    answers[#answers + 1] = bury(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4], ARGV[i + 5])
 end
 return answers

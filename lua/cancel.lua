@@ -45,7 +45,7 @@ local function cancel(id, page, bucket)
     if not due then
         return "unknown"
     end
-    run = run or {token = 0, attempts = 0, failed = 0, lost = 0, due = due, nonce = nonce}
+    run = run or {token = 0, attempts = 0, failed = 0, lost = 0, throttled = 0, due = due, nonce = nonce}
     due = run.due
     local named = bucket_member(due, band, queue)
     if not is_declared(page, "page:" .. page_member(due):sub(2))

@@ -3,10 +3,10 @@
 -- KEYS  1 records, 2 runs, 3 timetable, 4 errors
 -- ARGV  1 now in ms, 2 "1" to have records and errors too; then ids
 -- Output  for each task: empty if unknown, else state, due in ms, band, queue, attempts, failed, lost, record, error,
---         reason; record and error are empty if not asked for. The reason: why a task is cancelled, where nobody asked
---         for that ("expired"), or "cancel wished" of one that runs or has run. A cancelled or done task has neither
---         queue nor record any more, and in place of the due time the instant at which it will be forgotten. So it is
---         with a record that cannot be read.
+--         reason, throttled; record and error are empty if not asked for. The reason: why a task is cancelled, where
+--         nobody asked for that ("expired"), or "cancel wished" of one that runs or has run. A cancelled or done task
+--         has neither queue nor record any more, and in place of the due time the instant at which it will be
+--         forgotten. So it is with a record that cannot be read.
 -- Cost  O(ids given)
 --
 -- Dies before or after: nothing has changed.
@@ -31,7 +31,8 @@ local function describe(id)
     local failure = whole and redis.call("HGET", keys.errors, id) or ""
     local due, band, queue, seq = header(record or "")
     if not due then
-        return state and {state, run.due, 0, "", run.attempts, run.failed, run.lost, "", failure, reason} or {}
+        return state and {state, run.due, 0, "", run.attempts, run.failed, run.lost, "", failure, reason,
+            run.throttled} or {}
     end
     due = run and run.due or due
     if not state then
@@ -39,7 +40,7 @@ local function describe(id)
         state = (place == "ready" or place == "opening" and due <= now) and "ready" or "delayed"
     end
     return {state, due, band, queue, run and run.attempts or 0, run and run.failed or 0, run and run.lost or 0,
-        whole and record or "", failure, reason}
+        whole and record or "", failure, reason, run and run.throttled or 0}
 end
 
 local answers = {}

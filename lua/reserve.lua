@@ -6,8 +6,8 @@
 -- ARGV  1 now in ms, 2 lease in ms, 3 how many tasks at most (1,000 count as the most), 4 how many bytes of records at
 --       most (one more is given), 5 how long finished tasks are remembered in ms, 6 how many queues; then for each
 --       queue: name, weight, its declared bands as digits; then references of segments
--- Output  {first token (then one more for each task), tasks, needs, references}: tasks is flat: id, record, attempts so
---         far, failed, lost, due in ms; needs: "<band><queue>" of a ready list or "=..." of a segment that the call
+-- Output  {first token (then one more for each task), tasks, needs, references}: tasks is flat: id, record, run as it
+--         was before, empty the first time; needs: "<band><queue>" of a ready list or "=..." of a segment that the call
 --         lacked; references: segments that the next call will need
 --         what cannot be read, or lies in another queue's list, is given as a record of format 0 for this queue and
 --         band, for the caller to bury
@@ -154,7 +154,9 @@ local function take(queue, band, id, placement, record, text)
         due, nonce = due or now, nonce or ""
         record = struct.pack(">BI4I6BBc0", 0, 0, due, band, #queue.name, queue.name) .. record
     end
-    local run = text and run_parts(text) or {state = "w", attempts = 0, failed = 0, lost = 0, due = due, nonce = nonce}
+    local known = text and run_parts(text)
+    local run = known
+        or {state = "w", attempts = 0, failed = 0, lost = 0, throttled = 0, due = due, nonce = nonce}
     if run.state ~= "w" then
         return
     end
@@ -166,8 +168,7 @@ local function take(queue, band, id, placement, record, text)
         return
     end
     local task = #tasks
-    tasks[task + 1], tasks[task + 2], tasks[task + 3], tasks[task + 4], tasks[task + 5], tasks[task + 6] =
-        id, record, run.attempts, run.failed, run.lost, run.due
+    tasks[task + 1], tasks[task + 2], tasks[task + 3] = id, record, known and text or ""
     run.state, run.attempts = "l", run.attempts + 1
     ids[#ids + 1], marks[#marks + 1] = id, run
     members[2 * #ids - 1], members[2 * #ids] = ends, lease_member(queue.name, band, id)

@@ -1,9 +1,9 @@
--- retry: tasks that failed are delayed again, until the time that the worker's policy says.
+-- retry: tasks that were run and have to run again are delayed, until the time that the worker says.
 --
 -- KEYS  1 runs, 2 timetable, 3 counts, 4 records, 5 bands, 6 errors, 7 armed, 8 notify;
 --       9.. slots: a page's list (due over a page ahead), or ready and wake lists
 -- ARGV  1 now in ms; then for each task: id, token, queue, band, next due time in ms, error (JSON), index in KEYS of
---       its slot
+--       its slot, and what is counted: "failed", "throttled", or "nothing" (then it was no attempt, and has no error)
 -- Output  for each task: 1 delayed (now, or before by this token), 0 the lease is lost
 -- Cost  O(tasks given)
 --
@@ -22,13 +22,15 @@
 local keys = {runs = KEYS[1], timetable = KEYS[2], counts = KEYS[3], records = KEYS[4], bands = KEYS[5],
     errors = KEYS[6], armed = KEYS[7], notify = KEYS[8]}
 local now = tonumber(ARGV[1])
-expect(now and #KEYS >= 8 and #ARGV % 7 == 1)
-for i = 2, #ARGV, 7 do
+local COUNTED = {failed = true, throttled = true, nothing = true}
+expect(now and #KEYS >= 8 and #ARGV % 8 == 1)
+for i = 2, #ARGV, 8 do
     local due, index = tonumber(ARGV[i + 4]), tonumber(ARGV[i + 6])
     expect(due and index and index > 8 and KEYS[due > now and page_opens(due) > now and index or index + 1])
+    expect(COUNTED[ARGV[i + 7]])
 end
 
-local function retry(id, token, queue, band, due, failure, index)
+local function retry(id, token, queue, band, due, failure, index, counted)
     local run, left = held_run(keys, id, token)
     local record = run and redis.call("HGET", keys.records, id)
     if not record then
@@ -38,16 +40,21 @@ local function retry(id, token, queue, band, due, failure, index)
     seq = seq or 0
     local far = due > now and page_opens(due) > now
     local slot = far and {page = KEYS[index]} or {ready = KEYS[index], wake = KEYS[index + 1]}
-    run.state, run.failed, run.due = "w", run.failed + 1, due
+    run.state, run.due = "w", due
+    if counted == "nothing" then
+        run.attempts = run.attempts - 1
+    else
+        run[counted] = run[counted] + 1
+        redis.call("HSET", keys.errors, id, failure)
+    end
     redis.call("HSET", keys.runs, id, run_text(run))
-    redis.call("HSET", keys.errors, id, failure)
     end_lease(keys, queue, band, id, place(keys, slot, now, due, tonumber(band), queue, id, seq))
     return 1
 end
 
 local answers = {}
-for i = 2, #ARGV, 7 do
+for i = 2, #ARGV, 8 do
     answers[#answers + 1] = retry(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], tonumber(ARGV[i + 4]), ARGV[i + 5],
-        tonumber(ARGV[i + 6]))
+        tonumber(ARGV[i + 6]), ARGV[i + 7])
 end
 return answers

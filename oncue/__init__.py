@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from oncue.app import App
+from oncue.common.answers import Bury, Cancelled, Retry, Snooze, Throttled, TimedOut
 from oncue.common.errors import (
     AlreadyFinal,
     BadInput,
@@ -18,6 +19,7 @@ from oncue.common.errors import (
     WrongServer,
     WrongState,
 )
+from oncue.common.retry import RetryPolicy
 from oncue.common.task import DEFAULT_PRIORITY, DEFAULT_QUEUE, NewTask, Task, TaskInfo
 
 if TYPE_CHECKING:
@@ -29,6 +31,8 @@ __all__ = [
     "AlreadyFinal",
     "App",
     "BadInput",
+    "Bury",
+    "Cancelled",
     "ConfigError",
     "Cron",
     "CronError",
@@ -38,9 +42,14 @@ __all__ = [
     "NotFound",
     "OncueError",
     "RRule",
+    "Retry",
+    "RetryPolicy",
+    "Snooze",
     "StoreUnavailable",
     "Task",
     "TaskInfo",
+    "Throttled",
+    "TimedOut",
     "WrongServer",
     "WrongState",
     "cancel",
@@ -73,9 +82,10 @@ def schedule_task(
     queue: str = DEFAULT_QUEUE,
     id: str | None = None,
     priority: int = DEFAULT_PRIORITY,
+    **settings: Any,
 ) -> str:
     """``App.schedule_task`` on the server that ONCUE_URL names, or on the running `oncue up` of this user."""
-    return _default().schedule_task(ts, data, queue, id, priority)
+    return _default().schedule_task(ts, data, queue, id, priority, **settings)
 
 
 def schedule_many(tasks: Iterable[NewTask]) -> list[str]:

@@ -2,19 +2,21 @@
 
 import os
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from oncue.common import ids, record
 from oncue.common.due import due_ms
 from oncue.common.errors import BadInput
+from oncue.common.handler import Handler
 from oncue.common.keys import queue_name
+from oncue.common.retry import RetryPolicy, storable
 from oncue.common.store import Placed, Progress, Store, quiet
 from oncue.common.task import DEFAULT_PRIORITY, DEFAULT_QUEUE, NewTask, Task, TaskInfo
 
-Handler = Callable[[Task], object]
-H = TypeVar("H", bound=Handler)
+H = TypeVar("H", bound=Callable[[Task], object])
+Retrying = RetryPolicy | Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,17 +65,30 @@ class App:
         self._lock = threading.Lock()
         self._settings: Settings | None = None
 
-    def handler(self, queue: str = DEFAULT_QUEUE) -> Callable[[H], H]:
-        """Registers the decorated function as the handler of a queue; raises BadInput if there is one already."""
+    def handler(
+        self,
+        queue: str = DEFAULT_QUEUE,
+        *,
+        retry: Retrying | None = None,
+        keep_result_s: float = 0.0,
+    ) -> Callable[[H], H]:
+        """Registers the decorated function as the handler of a queue; raises BadInput if there is one already.
+
+        ``retry``: a RetryPolicy, or some of its fields over what the configuration says of the queue.
+        ``keep_result_s``: how long ``get(id).result`` gives what the handler returned.
+        """
         name = queue_name(queue)
 
         def register(function: H) -> H:
-            if name in self.handlers:
-                raise BadInput(f"queue {name} has a handler already: {self.handlers[name]!r}")
-            self.handlers[name] = function
+            self._register(name, Handler(function, retry or {}, keep_result_s))
             return function
 
         return register
+
+    def _register(self, name: str, handler: Handler) -> None:
+        if name in self.handlers:
+            raise BadInput(f"queue {name} has a handler already: {self.handlers[name].function!r}")
+        self.handlers[name] = handler
 
     def schedule_task(
         self,
@@ -82,17 +97,20 @@ class App:
         queue: str = DEFAULT_QUEUE,
         id: str | None = None,
         priority: int = DEFAULT_PRIORITY,
+        *,
+        retry: Retrying | None = None,
     ) -> str:
         """Schedules one task and returns its id; once it has returned, the task runs.
 
         ``ts``: epoch seconds (int or float), an aware datetime, an ISO 8601 string with an offset, or None for now; the
         past means now. ``data``: JSON values, or bytes kept as they are. ``priority``: 0 to 9, 9 first. An ``id`` of a
-        task that still waits or runs leaves that task as it is. Raises BadInput, WrongState (the id of a dead task),
+        task that still waits or runs leaves that task as it is. ``retry``: fields of a RetryPolicy for this task alone,
+        over those of its handler and its queue. Raises BadInput, WrongState (the id of a dead task),
         StoreUnavailable (repeat the call with the same id) and WrongServer.
         """
         settings = self._ready()
         task = self._placed(
-            settings, NewTask(ts, data, queue, id, priority), ids.new_ids(1)[0] if id is None else id
+            settings, NewTask(ts, data, queue, id, priority, retry), ids.new_ids(1)[0] if id is None else id
         )
         settings.store.schedule((task,))
         return task.id
@@ -122,7 +140,8 @@ class App:
             ids.checked(task_id)
             nonce = ids.new_nonce()
         data = record.encoded(task.data, settings.max_data_bytes)
-        return Placed(task_id, record.pack(due, band, queue, data, nonce), due, band, queue)
+        options = _options(task) if task.retry else None
+        return Placed(task_id, record.pack(due, band, queue, data, nonce, options), due, band, queue)
 
     def cancel(self, id: str) -> bool:
         """Cancels a task. True: it will not run. False: too late, it runs, is done or dead. Raises NotFound.
@@ -192,3 +211,12 @@ class App:
         """Closes the connections; the next call opens new ones."""
         if self._settings is not None:
             self._settings.store.link.close()
+
+
+def _options(task: NewTask) -> dict[str, Any]:
+    """What the record carries beside its data; raises BadInput."""
+    retry = task.retry
+    options: dict[str, Any] = {}
+    if retry:
+        options["retry"] = retry.storable() if isinstance(retry, RetryPolicy) else storable(retry)
+    return options

@@ -6,7 +6,7 @@ comes first does the work, the others find it done.
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from oncue.common import wait
@@ -40,12 +40,18 @@ _log = logging.getLogger("oncue.scheduler")
 class Loop:
     """One scheduler's work on one shard. ``pass_once`` is the work, ``run`` the thread around it."""
 
-    def __init__(self, shard: Shard, health: Callable[[bool], None] = lambda well: None) -> None:
-        """``health`` is told when the server is lost and found again."""
+    def __init__(
+        self,
+        shard: Shard,
+        health: Callable[[bool], None] = lambda well: None,
+        max_lost: Mapping[str, int] | None = None,
+    ) -> None:
+        """``health`` is told when the server is lost and found again; ``max_lost``: see ``Reclaim``."""
         self.shard = shard
         self._health = health
         self._fire = Fire(shard)
         self._open_pages = open_pages.OpenPages()
+        self._reclaim = reclaim.Reclaim(max_lost or {})
         self._nudge = Nudge()
         self._read = BlockingRead(shard.link, shard.keys.notify, self._nudge)
         self._last_id: bytes = b""
@@ -106,7 +112,7 @@ class Loop:
         # In this order, so that what is due now does not wait for what is due in a minute.
         return (
             (promote.KINDS, promote.promote),
-            (reclaim.KINDS, reclaim.reclaim),
+            (reclaim.KINDS, self._reclaim),
             (guard.KINDS, guard.guard),
             (open_pages.KINDS, self._open_pages),
             (sweep.KINDS, sweep.sweep),

@@ -1,23 +1,37 @@
 """Reclaim: tasks whose lease has ended, because their worker died or hangs, become ready again."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from oncue.common.pages import Head, head_of
+from oncue.common.retry import RetryPolicy
 from oncue.common.shard import Shard
 
 KINDS = b"l"
 
-LOST_ALLOWED = 5
-"""How many leases a task may lose: one that kills worker after worker must end somewhere."""
+
+class Reclaim:
+    """A task may lose so many leases, by its queue: one that kills worker after worker must end somewhere."""
+
+    def __init__(self, max_lost: Mapping[str, int]) -> None:
+        """``max_lost`` by queue, each with the default of retry policies."""
+        self._max_lost = max_lost
+        self._usual = RetryPolicy().max_lost
+
+    def __call__(self, shard: Shard, members: Sequence[bytes]) -> Head:
+        """Takes back the leases of ``members`` (``l<band><queue>:<id>``) that have ended by now. The newest head."""
+        groups: dict[int, list[bytes]] = {}
+        for member in members:
+            groups.setdefault(self._max_lost.get(_queue(member), self._usual), []).append(member)
+        heads = [_reclaim(shard, group, allowed) for allowed, group in groups.items()]
+        return heads[-1]
 
 
-def reclaim(shard: Shard, members: Sequence[bytes]) -> Head:
-    """Takes back the leases of ``members`` (``l<band><queue>:<id>``) that have ended by now. The newest head."""
+def _reclaim(shard: Shard, members: Sequence[bytes], allowed: int) -> Head:
     keys = shard.keys
     lists: list[bytes] = []
     for member in members:
-        queue = member[2 : member.index(b":")].decode()
+        queue = _queue(member)
         lists += (keys.ready(queue, int(member[1:2])), keys.wake(queue))
     fixed = (
         keys.runs,
@@ -31,10 +45,14 @@ def reclaim(shard: Shard, members: Sequence[bytes]) -> Head:
         keys.notify,
     )
     now = shard.now_ms()
-    answer = shard.call("reclaim", [*fixed, *lists], [now, LOST_ALLOWED, _reason(now), *members])
+    answer = shard.call("reclaim", [*fixed, *lists], [now, allowed, _reason(now, allowed), *members])
     return head_of(answer)
 
 
-def _reason(now_ms: int) -> str:
-    message = f"its worker died or hung {LOST_ALLOWED + 1} times in a row, each time losing the lease"
+def _queue(member: bytes) -> str:
+    return member[2 : member.index(b":")].decode()
+
+
+def _reason(now_ms: int, allowed: int) -> str:
+    message = f"its worker died or hung {allowed + 1} times, each time losing the lease"
     return json.dumps({"type": "LeaseLost", "message": message, "traceback": "", "at_ms": now_ms})

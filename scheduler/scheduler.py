@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from oncue.common.store import Store
 from oncue.scheduler.loop import Loop
@@ -13,8 +13,14 @@ _log = logging.getLogger("oncue.scheduler")
 class Scheduler:
     """Promotes, fires and reclaims in threads of its own, between ``start`` and ``stop``."""
 
-    def __init__(self, store: Store, health: Callable[[bool], None] = lambda well: None) -> None:
-        self._loops = [Loop(shard, health) for shard in store.shards]
+    def __init__(
+        self,
+        store: Store,
+        health: Callable[[bool], None] = lambda well: None,
+        max_lost: Mapping[str, int] | None = None,
+    ) -> None:
+        """``max_lost``: how many lost leases a task of a queue may bear, each with the default of retry policies."""
+        self._loops = [Loop(shard, health, max_lost) for shard in store.shards]
         self._threads = [
             threading.Thread(target=loop.run, name=f"oncue-scheduler-{loop.shard.number}", daemon=True)
             for loop in self._loops

@@ -14,7 +14,7 @@ from oncue.common.link import FAULTS, Backoff, is_passing
 from oncue.common.shard import KeyTable, Shard, slot
 from oncue.common.wait import Nudge
 from oncue.worker.hand import Hand
-from oncue.worker.outcome import Bury, Done, Outcome, Release, Retry
+from oncue.worker.outcome import Abandon, Bury, Done, Outcome, Release, Retry
 
 MOST_OUTCOMES = 500
 _log = logging.getLogger("oncue.worker")
@@ -55,7 +55,7 @@ class Finisher:
         while more:
             group: list[Outcome] = []
             more = self._gather(group)
-            for shard, kind, outcomes in self._sorted(group):
+            for shard, kind, outcomes in sorted_out(group, self._shard_of):
                 self._write(shard, kind, outcomes)
 
     def _gather(self, group: list[Outcome]) -> bool:
@@ -70,20 +70,12 @@ class Finisher:
                 return True
         return False
 
-    def _sorted(self, group: Sequence[Outcome]) -> list[tuple[Shard, type, list[Any]]]:
-        found: dict[tuple[int, type], tuple[Shard, type, list[Any]]] = {}
-        for outcome in group:
-            shard = self._shard_of(outcome.task.queue)
-            kind = type(outcome)
-            found.setdefault((shard.number, kind), (shard, kind, []))[2].append(outcome)
-        return list(found.values())
-
     def _write(self, shard: Shard, kind: type, outcomes: list[Any]) -> None:
         """Writes until the server has answered: a repeated call changes nothing, and without an answer the lease ends."""
         backoff = Backoff()
         while True:
             try:
-                answers = _CALLS[kind](shard, outcomes, self._keep_ms)
+                answers = write(shard, kind, outcomes, self._keep_ms)
                 break
             except FAULTS as error:
                 pause_s = backoff.pause_s()
@@ -103,25 +95,53 @@ class Finisher:
         self._hand.drop([outcome.task for outcome in outcomes])
 
 
+def sorted_out(
+    outcomes: Sequence[Outcome], shard_of: Callable[[str], Shard]
+) -> list[tuple[Shard, type, list[Any]]]:
+    """Outcomes by shard and kind: each group is one call."""
+    found: dict[tuple[int, type], tuple[Shard, type, list[Any]]] = {}
+    for outcome in outcomes:
+        shard = shard_of(outcome.task.queue)
+        kind = type(outcome)
+        found.setdefault((shard.number, kind), (shard, kind, []))[2].append(outcome)
+    return list(found.values())
+
+
+def write(shard: Shard, kind: type, outcomes: list[Any], keep_ms: int) -> list[int]:
+    """One group of outcomes in one call; for each 1, or 0 if its lease is lost. Raises redis-py's errors."""
+    return _CALLS[kind](shard, outcomes, keep_ms)
+
+
 def complete(shard: Shard, outcomes: Sequence[Done], keep_ms: int) -> list[int]:
     """Tasks are done; for each 1, or 0 if its lease is lost."""
     keys = shard.keys
-    fixed = (
-        keys.runs,
-        keys.timetable,
-        keys.counts,
-        keys.records,
-        keys.finished,
-        keys.errors,
-        keys.armed,
-        keys.notify,
-    )
+    kept = [(at, outcome) for at, outcome in enumerate(outcomes, 1) if outcome.keep_ms]
+    args: list[bytes | str | int] = [shard.now_ms(), keep_ms, len(kept)]
+    for at, outcome in kept:
+        args += (at, outcome.result, outcome.keep_ms)
+    for outcome in outcomes:
+        task = outcome.task
+        args += (task.id, task.token, task.queue, task.priority)
+    results = [keys.result(outcome.task.id) for _, outcome in kept]
+    answers: list[int] = shard.call("complete", [*_ends(shard), *results], args)
+    return answers
+
+
+def abandon(shard: Shard, outcomes: Sequence[Abandon], keep_ms: int) -> list[int]:
+    """Tasks are cancelled; for each 1, or 0 if its lease is lost."""
     args: list[bytes | str | int] = [shard.now_ms(), keep_ms]
     for outcome in outcomes:
         task = outcome.task
         args += (task.id, task.token, task.queue, task.priority)
-    answers: list[int] = shard.call("complete", fixed, args)
+    answers: list[int] = shard.call("abandon", _ends(shard), args)
     return answers
+
+
+def _ends(shard: Shard) -> Sequence[bytes]:
+    """The keys that the end of a task needs."""
+    keys = shard.keys
+    first = (keys.runs, keys.timetable, keys.counts, keys.records, keys.finished, keys.errors)
+    return (*first, keys.armed, keys.notify)
 
 
 def retry(shard: Shard, outcomes: Sequence[Retry], keep_ms: int) -> list[int]:
@@ -142,7 +162,7 @@ def retry(shard: Shard, outcomes: Sequence[Retry], keep_ms: int) -> list[int]:
     for outcome in outcomes:
         task, due = outcome.task, outcome.due_ms
         at = table.add(*slot(keys, now, due, task.priority, task.queue, alone=True))
-        args += (task.id, task.token, task.queue, task.priority, due, outcome.error, at)
+        args += (task.id, task.token, task.queue, task.priority, due, outcome.error, at, outcome.counted)
     answers: list[int] = shard.call("retry", table.keys, args)
     return answers
 
@@ -154,7 +174,7 @@ def bury(shard: Shard, outcomes: Sequence[Bury], keep_ms: int) -> list[int]:
     args: list[bytes | str | int] = [shard.now_ms()]
     for outcome in outcomes:
         task = outcome.task
-        args += (task.id, task.token, task.queue, task.priority, outcome.error)
+        args += (task.id, task.token, task.queue, task.priority, outcome.error, outcome.counted)
     answers: list[int] = shard.call("bury", fixed, args)
     return answers
 
@@ -178,5 +198,6 @@ _CALLS: Mapping[type, Callable[[Shard, list[Any], int], list[int]]] = {
     Done: complete,
     Retry: retry,
     Bury: bury,
+    Abandon: abandon,
     Release: release,
 }

@@ -1,7 +1,8 @@
-"""What became of a task in hand: done, to be retried, to be buried, or released untouched."""
+"""What became of a task in hand: done, to be run again, to be buried, cancelled, or released untouched."""
 
 import traceback
 from dataclasses import dataclass
+from typing import Literal
 
 import msgspec
 
@@ -10,29 +11,44 @@ from oncue.common.task import Task
 _MOST_TEXT = 16_384
 """How many characters of a traceback are kept: the end, where the error is."""
 
+Counted = Literal["failed", "throttled", "nothing"]
+"""What a run is counted as; the words are those of lua/retry.lua and lua/bury.lua."""
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(slots=True)
 class Done:
-    """The handler returned."""
+    """The handler returned; ``result`` as common/result.py makes it, for ``keep_ms``, if it is to be kept."""
 
+    # Not frozen, unlike the others: one is made for every task, and a frozen one costs twice as much.
     task: Task
+    result: bytes = b""
+    keep_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """The handler failed; the task is delayed until ``due_ms``. ``error`` is JSON."""
+    """The task is delayed until ``due_ms``. ``error`` is JSON, empty where nothing is counted."""
 
     task: Task
     due_ms: int
     error: bytes
+    counted: Counted = "failed"
 
 
 @dataclass(frozen=True, slots=True)
 class Bury:
-    """The handler failed for the last time, or the record cannot be read. ``error`` is JSON."""
+    """No further run, or the record cannot be read. ``error`` is JSON."""
 
     task: Task
     error: bytes
+    counted: Counted = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Abandon:
+    """The handler says that the task is cancelled."""
+
+    task: Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +58,7 @@ class Release:
     task: Task
 
 
-Outcome = Done | Retry | Bury | Release
+Outcome = Done | Retry | Bury | Abandon | Release
 
 
 def failure(error: BaseException, at_ms: int) -> bytes:

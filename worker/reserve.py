@@ -1,6 +1,7 @@
 """Reserve: take ready tasks under leases, as many as there are free threads, and wait without asking when there are none."""
 
 import logging
+import struct
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +27,11 @@ LOOK_IS_FRESH_S = 0.25
 Half of the time after which a scheduler takes a wake token that nobody fetched for needless (lua/guard.lua).
 """
 
-_FIELDS = 6
+_FIELDS = 3
+_RUN = struct.Struct(">7xHHHHIH")
+"""Of a run: attempts, failed, lost, due time, throttled; see lua/include/run.lua."""
+
+_FIRST = (0, 0, 0, 0, 0, 0)
 _log = logging.getLogger("oncue.worker")
 
 
@@ -193,20 +198,28 @@ class Reserver:
 
 
 def _task(fields: Sequence[Any], token: int) -> tuple[Task, BadInput | None]:
-    task_id, body, attempts, failed, lost, due_ms = fields
-    counters = {"attempt": attempts + 1, "failed": failed, "lost": lost, "token": token}
+    task_id, body, run = fields
+    attempts, failed, lost, high, low, throttled = _RUN.unpack_from(run) if run else _FIRST
+    counters = {
+        "attempt": attempts + 1,
+        "failed": failed,
+        "lost": lost,
+        "throttled": throttled,
+        "token": token,
+    }
     try:
         known = record.unpack(body)
     except BadInput as error:
         # The script has read the header, whatever follows it.
         queue, band = record.queue_and_band(body)
+        due_ms = high << 32 | low if run else record.due_of(body)
         return Task(task_id.decode(), queue, None, due_ms, priority=band, **counters), error
     return (
         Task(
             task_id.decode(),
             known.queue,
             known.data,
-            due_ms,
+            high << 32 | low if run else known.due_ms,
             priority=known.band,
             options=known.options,
             **counters,

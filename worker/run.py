@@ -2,16 +2,15 @@
 
 import logging
 import queue
-import random
 import threading
 from collections.abc import Callable, Iterable, Mapping
 
-from oncue.common.due import LAST_MS
-from oncue.common.retry import RetryPolicy
+from oncue.common.handler import Handler
 from oncue.common.shard import Shard
 from oncue.common.task import Task
 from oncue.worker.hand import Hand
-from oncue.worker.outcome import Bury, Done, Outcome, Release, Retry, failure
+from oncue.worker.judge import Judge
+from oncue.worker.outcome import Abandon, Bury, Done, Outcome, Release, Retry
 
 _runs = logging.getLogger("oncue.run")
 
@@ -22,14 +21,14 @@ class Runner:
     def __init__(
         self,
         threads: int,
-        handlers: Mapping[str, Callable[[Task], object]],
-        policies: Mapping[str, RetryPolicy],
+        handlers: Mapping[str, Handler],
+        judge: Judge,
         shard_of: Callable[[str], Shard],
         hand: Hand,
         settle: Callable[[Outcome], None],
     ) -> None:
-        self._handlers = handlers
-        self._policies = policies
+        self._functions = {queue: handler.function for queue, handler in handlers.items()}
+        self._judge = judge
         self._shard_of = shard_of
         self._hand = hand
         self._settle = settle
@@ -75,23 +74,17 @@ class Runner:
         """Runs a task's handler and says what became of it; never raises."""
         shard = self._shard_of(task.queue)
         began = shard.about_ms()
-        try:
-            self._handlers[task.queue](task)
-        except BaseException as error:  # noqa: BLE001 - also SystemExit: it would end the thread, not the process
-            outcome = self._failed(task, error, shard.about_ms())
-        else:
-            outcome = Done(task)
+        outcome: Outcome | None = self._judge.refusal(task, began) if task.lost else None
+        if outcome is None:
+            try:
+                value = self._functions[task.queue](task)
+            except BaseException as error:  # noqa: BLE001 - also SystemExit: it would end the thread, not the process
+                outcome = self._judge.raised(task, error, shard.about_ms())
+            else:
+                outcome = self._judge.returned(task, value, began)
         if _runs.isEnabledFor(logging.INFO):
             self._log(task, outcome, began, shard.about_ms())
         return outcome
-
-    def _failed(self, task: Task, error: BaseException, now_ms: int) -> Outcome:
-        policy = self._policies.get(task.queue) or RetryPolicy()
-        attempt = task.failed + 1
-        if attempt >= policy.max_attempts:
-            return Bury(task, failure(error, now_ms))
-        due_ms = round(min(now_ms + policy.delay_s(attempt, random.random) * 1000, LAST_MS))
-        return Retry(task, due_ms, failure(error, now_ms))
 
     @staticmethod
     def _log(task: Task, outcome: Outcome, began_ms: int, ended_ms: int) -> None:
@@ -103,8 +96,18 @@ class Runner:
             began_ms - task.due_ms,
             ended_ms - began_ms,
             task.attempt,
-            _WORDS[type(outcome)],
+            said(outcome),
         )
 
 
-_WORDS: dict[type, str] = {Done: "done", Retry: "failed, will be retried", Bury: "failed, now dead"}
+def said(outcome: Outcome) -> str:
+    """An outcome in the words of the log."""
+    if isinstance(outcome, Retry | Bury):
+        return (
+            f"{_COUNTED[outcome.counted]}, {'will be retried' if isinstance(outcome, Retry) else 'now dead'}"
+        )
+    return _WORDS[type(outcome)]
+
+
+_WORDS: dict[type, str] = {Done: "done", Abandon: "cancelled", Release: "released"}
+_COUNTED = {"failed": "failed", "throttled": "throttled", "nothing": "put off"}

@@ -3,12 +3,14 @@
 import threading
 from collections.abc import Callable, Mapping, Sequence
 
+from oncue.common.handler import Handler, registered
 from oncue.common.retry import RetryPolicy
 from oncue.common.store import Store
 from oncue.common.task import Task
 from oncue.worker.finish import Finisher
 from oncue.worker.grip import Grip
 from oncue.worker.hand import Hand
+from oncue.worker.judge import Judge
 from oncue.worker.outcome import Release
 from oncue.worker.renew import Renewer
 from oncue.worker.reserve import Reserver
@@ -21,7 +23,7 @@ class Worker:
     def __init__(
         self,
         store: Store,
-        handlers: Mapping[str, Callable[[Task], object]],
+        handlers: Mapping[str, Callable[[Task], object] | Handler],
         *,
         weights: Mapping[str, float] | None = None,
         policies: Mapping[str, RetryPolicy] | None = None,
@@ -34,9 +36,9 @@ class Worker:
         self._grip = Grip(store, self._hand)
         self._finisher = Finisher(store.shard, self._hand, store.keep_finished_ms)
         self._renewer = Renewer(store.shard, self._hand, lease_ms)
-        self._runner = Runner(
-            threads, handlers, policies or {}, store.shard, self._hand, self._finisher.settle
-        )
+        known = {queue: registered(handler) for queue, handler in handlers.items()}
+        judge = Judge(known, policies or {})
+        self._runner = Runner(threads, known, judge, store.shard, self._hand, self._finisher.settle)
         weight = weights or {}
         queues: dict[int, dict[str, float]] = {}
         for queue in handlers:

@@ -1,17 +1,18 @@
 -- What changes about a task, from its first reservation on (or as the mark that a cancelled or done one leaves):
 -- state "l" leased, "w" waiting again (delayed or ready), "x" dead, "d" done, "c" cancelled, "e" cancelled because it
 -- had expired; "L" and "W" are "l" and "w" of a task whose cancel is wished ("wished"); the last fencing token;
--- how often it was reserved, failed and lost; its due time in ms; the nonce of its record. Nil for what
--- is too short or in no state, which no oncue has written.
+-- how often it was reserved, failed and lost; its due time in ms; how often it was throttled; the nonce of its record.
+-- Nil for what is too short or in no state, which no oncue has written.
 local STATES = {l = "l", w = "w", x = "x", d = "d", c = "c", e = "e", L = "l", W = "w"}
 
 local function run_parts(text)
-    if #text < 19 or not STATES[text:sub(1, 1)] then
+    if #text < 21 or not STATES[text:sub(1, 1)] then
         return nil
     end
     local run = {}
-    run.state, run.token, run.attempts, run.failed, run.lost, run.due = struct.unpack(">c1I6I2I2I2I6", text)
-    run.nonce = text:sub(20)
+    run.state, run.token, run.attempts, run.failed, run.lost, run.due, run.throttled =
+        struct.unpack(">c1I6I2I2I2I6I2", text)
+    run.nonce = text:sub(22)
     run.wished = STATES[run.state] ~= run.state
     run.state = STATES[run.state]
     return run
@@ -23,5 +24,6 @@ local function run_text(run)
     if run.wished and (state == "l" or state == "w") then
         state = state:upper()
     end
-    return struct.pack(">c1I6I2I2I2I6", state, run.token, run.attempts, run.failed, run.lost, run.due) .. run.nonce
+    return struct.pack(">c1I6I2I2I2I6I2", state, run.token, run.attempts, run.failed, run.lost, run.due,
+        run.throttled) .. run.nonce
 end

@@ -9,9 +9,10 @@ from collections.abc import Mapping
 from functools import reduce
 from types import ModuleType
 
-from oncue.app import App, Handler
+from oncue.app import App
 from oncue.cli.failure import printable
 from oncue.common.errors import BadInput
+from oncue.common.handler import Handler
 from oncue.common.link import said
 
 _log = logging.getLogger("oncue.app")

@@ -28,7 +28,8 @@ def scheduler(
     schedules = FileSchedules(store, given, config)
     role = Role(store, lifeline, reloads=True)
     role.reach(schedules.apply)
-    engine = Scheduler(store, role.health)
+    max_lost = {name: queue.retry.max_lost for name, queue in config.queues.items()}
+    engine = Scheduler(store, role.health, max_lost)
     role.serve(
         engine.start,
         engine.alive,

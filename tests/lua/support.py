@@ -5,6 +5,7 @@ Nothing here reads a clock: each call is given its `now`.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -87,6 +88,7 @@ class Held(NamedTuple):
     failed: int = 0
     lost: int = 0
     due: int = NOW
+    throttled: int = 0
 
     @property
     def args(self) -> tuple[Arg, ...]:
@@ -199,23 +201,38 @@ class Lua:
             args += (name, str(weight), bands)
         return self.call("reserve", [*keys, *map(k.segment, segments)], [*args, *segments])
 
-    def complete(self, now: int, *held: Held, keep: int = KEEP) -> Call:
+    def complete(
+        self, now: int, *held: Held, keep: int = KEEP, kept: dict[str, tuple[bytes, int]] | None = None
+    ) -> Call:
+        """`kept`: results, and for how long in ms, by task."""
         k = self.keys
         keys = [k.runs, k.timetable, k.counts, k.records, k.finished, k.errors, k.armed, k.notify]
-        return self.call("complete", keys, [now, keep, *(arg for task in held for arg in task.args)])
+        results = [task for task in held if task.id in (kept or {})]
+        args: list[Arg] = [now, keep, len(results)]
+        for task in results:
+            args += (held.index(task) + 1, *(kept or {})[task.id])
+        given = [arg for task in held for arg in task.args]
+        return self.call("complete", [*keys, *(k.result(task.id) for task in results)], [*args, *given])
 
-    def retry(self, now: int, due: int, *held: Held, error: str = '{"type":"Boom"}') -> Call:
+    def abandon(self, now: int, *held: Held, keep: int = KEEP) -> Call:
+        k = self.keys
+        keys = [k.runs, k.timetable, k.counts, k.records, k.finished, k.errors, k.armed, k.notify]
+        return self.call("abandon", keys, [now, keep, *(arg for task in held for arg in task.args)])
+
+    def retry(
+        self, now: int, due: int, *held: Held, error: str = '{"type":"Boom"}', counted: str = "failed"
+    ) -> Call:
         k = self.keys
         table = KeyTable(k.runs, k.timetable, k.counts, k.records, k.bands, k.errors, k.armed, k.notify)
         args: list[Arg] = [now]
         for task in held:
             at = table.add(*slot(k, now, due, task.band, task.queue, alone=True))
-            args += (*task.args, due, error, at)
+            args += (*task.args, due, error, at, counted)
         return self.call("retry", table.keys, args)
 
-    def bury(self, now: int, *held: Held, error: str = '{"type":"Boom"}') -> Call:
+    def bury(self, now: int, *held: Held, error: str = '{"type":"Boom"}', counted: str = "failed") -> Call:
         k = self.keys
-        args = [arg for task in held for arg in (*task.args, error)]
+        args = [arg for task in held for arg in (*task.args, error, counted)]
         return self.call("bury", [k.runs, k.timetable, k.counts, k.dead, k.errors], [now, *args])
 
     def release(self, now: int, *held: Held) -> Call:
@@ -301,10 +318,13 @@ class Lua:
     def reserved(self, answer: Any) -> Reserved:
         first, flat, needs, references = answer
         found = []
-        for n, at in enumerate(range(0, len(flat), 6)):
-            task_id, record, attempts, failed, lost, due = flat[at : at + 6]
+        for n, at in enumerate(range(0, len(flat), 3)):
+            task_id, record, run = flat[at : at + 3]
             name = record[13 : 13 + record[12]].decode()
-            found.append(Held(task_id.decode(), first + n, name, record[11], attempts, failed, lost, due))
+            attempts, failed, lost, throttled = struct.unpack_from(">7xHHH6xH", run) if run else (0, 0, 0, 0)
+            due = int.from_bytes(run[13:19] if run else record[5:11], "big")
+            counted = attempts, failed, lost, due, throttled
+            found.append(Held(task_id.decode(), first + n, name, record[11], *counted))
         return Reserved(found, needs, references)
 
     def take(

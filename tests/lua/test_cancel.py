@@ -207,13 +207,13 @@ def test_locate_knows_every_state_and_writes_nothing(lua: Lua) -> None:
     ]
     assert (lua.names(), lua.timetable()) == before
     done, gone = lua.locate(NOW, "done", "gone", whole=True).run()
-    assert done == [b"done", NOW + KEEP, 0, b"", 1, 0, 0, b"", b"", b""]
-    assert gone == [b"cancelled", NOW + KEEP, 0, b"", 0, 0, 0, b"", b"", b""]
+    assert done == [b"done", NOW + KEEP, 0, b"", 1, 0, 0, b"", b"", b"", 0]
+    assert gone == [b"cancelled", NOW + KEEP, 0, b"", 0, 0, 0, b"", b"", b"", 0]
 
 
 def test_locate_leaves_records_and_errors_out_unless_asked(lua: Lua) -> None:
     lua.retry(NOW, DUE, lua.one("a"), error='{"type":"Boom"}').run()
     (brief,), (whole,) = lua.locate(NOW, "a").run(), lua.locate(NOW, "a", whole=True).run()
     assert brief[:7] == whole[:7] == [b"delayed", DUE, 5, b"q", 1, 1, 0]
-    assert brief[7:] == [b"", b"", b""]
+    assert brief[7:] == [b"", b"", b"", 0]
     assert whole[8] == b'{"type":"Boom"}'

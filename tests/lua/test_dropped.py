@@ -19,7 +19,7 @@ def wished(lua: Lua) -> Held:
 
 def reason(lua: Lua, now: int, task_id: str = "a") -> tuple[str, str]:
     (found,) = lua.locate(now, task_id).run()
-    return found[0].decode(), found[-1].decode()
+    return found[0].decode(), found[9].decode()
 
 
 def nothing_is_left(lua: Lua, now: int) -> None:

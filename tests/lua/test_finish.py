@@ -1,4 +1,4 @@
-"""complete, retry, bury, release, renew: only who holds the token decides, and saying it twice is saying it once."""
+"""complete, abandon, retry, bury, release, renew: only who holds the token decides, and saying it twice is saying it once."""
 
 from __future__ import annotations
 
@@ -16,6 +16,9 @@ ANSWERS: dict[str, Answer] = {
     "complete": lambda lua, held: lua.complete(NOW, held),
     "retry": lambda lua, held: lua.retry(NOW, LATER, held),
     "bury": lambda lua, held: lua.bury(NOW, held),
+    "abandon": lambda lua, held: lua.abandon(NOW, held),
+    "throttle": lambda lua, held: lua.retry(NOW, LATER, held, counted="throttled"),
+    "snooze": lambda lua, held: lua.retry(NOW, LATER, held, counted="nothing"),
     "release": lambda lua, held: lua.release(NOW, held),
 }
 
@@ -74,7 +77,7 @@ def test_many_are_answered_in_one_call_each_for_itself(lua: Lua, answer: Answer)
     assert lua.counts()["leased"] == 1
 
 
-@pytest.mark.parametrize("other", ["complete", "bury"])
+@pytest.mark.parametrize("other", ["complete", "bury", "abandon"])
 def test_another_answer_with_a_used_token_is_refused(lua: Lua, other: str) -> None:
     held = lua.one("a")
     lua.retry(NOW, LATER, held).run()
@@ -195,3 +198,56 @@ def test_a_schedule_and_cancel_between_two_answers_is_told_apart(lua: Lua) -> No
     before = state(lua)
     assert lua.complete(NOW, held).run() == [0]
     assert state(lua) == before
+
+
+def test_a_throttled_task_is_counted_apart_and_keeps_the_reason(lua: Lua) -> None:
+    held = lua.one("a")
+    lua.retry(NOW, NOW, held, error='{"type":"Throttled"}', counted="throttled").run()
+    (again,) = lua.take_all(NOW)
+    assert (again.attempts, again.failed, again.lost, again.throttled) == (1, 0, 0, 1)
+    (found,) = lua.locate(NOW, "a", whole=True).run()
+    assert (found[8], found[10]) == (b'{"type":"Throttled"}', 1)
+    lua.bury(NOW, again, counted="throttled").run()
+    (found,) = lua.locate(NOW, "a").run()
+    assert (found[4:7], found[10]) == ([2, 0, 0], 2)
+
+
+def test_a_snoozed_task_comes_back_as_if_never_run_and_keeps_an_earlier_error(lua: Lua) -> None:
+    lua.retry(NOW, NOW, lua.one("a"), error='{"type":"First"}').run()
+    (held,) = lua.take_all(NOW)
+    lua.retry(NOW, LATER, held, error="", counted="nothing").run()
+    (found,) = lua.locate(NOW, "a", whole=True).run()
+    assert (found[0], found[4:7], found[8]) == (b"delayed", [1, 1, 0], b'{"type":"First"}')
+
+
+def test_an_abandoned_task_is_cancelled_and_gives_all_memory_back_but_a_mark(lua: Lua) -> None:
+    lua.retry(NOW, NOW, lua.one("a")).run()
+    lua.abandon(NOW, *lua.take_all(NOW)).run()
+    assert lua.counts() == {"cancelled": 1}
+    assert lua.states(NOW, "a") == ["cancelled"]
+    assert lua.client.hgetall(lua.keys.records) == lua.client.hgetall(lua.keys.errors) == {}
+    lua.sweep(NOW + KEEP).run()
+    assert lua.states(NOW + KEEP, "a") == ["unknown"]
+
+
+def test_a_result_is_written_with_the_completion_and_only_with_it(lua: Lua) -> None:
+    old = lua.one("a")
+    lua.reclaim(NOW + LEASE, old.lease).run()
+    (new,) = lua.take_all(NOW + LEASE)
+    assert lua.complete(NOW, old, kept={"a": (b"old", 60_000)}).run() == [0]
+    assert lua.client.get(lua.keys.result("a")) is None
+    call = lua.complete(NOW, new, kept={"a": (b"new", 60_000)})
+    assert call.run() == [1]
+    assert lua.client.get(lua.keys.result("a")) == b"new"
+    assert 0 < lua.client.pttl(lua.keys.result("a")) <= 60_000
+    lua.client.delete(lua.keys.result("a"))
+    assert call.run() == [1]
+    assert lua.client.get(lua.keys.result("a")) is None
+
+
+def test_results_of_some_of_many_tasks_go_to_their_own(lua: Lua) -> None:
+    lua.schedule(NOW, *tasks(4)).run()
+    held = lua.take_all(NOW)
+    lua.complete(NOW, *held, kept={"t1": (b"one", 5000), "t3": (b"three", 5000)}).run()
+    found = [lua.client.get(lua.keys.result(f"t{n}")) for n in range(4)]
+    assert found == [None, b"one", None, b"three"]

@@ -24,6 +24,7 @@ METHODS = {
     "bucket": Keys("oncue", 0).bucket(7, 5, "emails"),
     "ready": Keys("oncue", 0).ready("emails", 5),
     "wake": Keys("oncue", 0).wake("emails"),
+    "result": Keys("oncue", 0).result("hello"),
 }
 """A key of each function that makes them."""
 
@@ -133,9 +134,9 @@ def test_the_sizes_in_the_page_are_those_of_the_code(page: str, valkey: RedisSer
     (held,) = lua.take_all(NOW)
     run = lua.client.hget(lua.keys.runs, "a")
     state, token, rest, due = struct.unpack(">c6s6s6s", run[:19])
-    assert (state, rest, run[19:]) == (b"l", b"\0\x01\0\0\0\0", b"12345678")
+    assert (state, rest, run[19:]) == (b"l", b"\0\x01\0\0\0\0", b"\0\x0012345678")
     assert (int.from_bytes(token, "big"), int.from_bytes(due, "big")) == (held.token, NOW)
-    assert [cells[0] for cells in rows(section(page, "Run"))] == ["0", "1", "7", "9", "11", "13", "19"]
+    assert [cells[0] for cells in rows(section(page, "Run"))] == ["0", "1", "7", "9", "11", "13", "19", "21"]
 
 
 def test_every_kind_of_member_is_in_the_page(page: str) -> None:

@@ -59,12 +59,17 @@ def _ready(lua: Lua) -> None:
 def _answered(lua: Lua) -> None:
     held = lua.take_all(DUE, Asked("q"), Asked("x"))
     lua.renew(DUE + 1, *held[:5]).run()
-    lua.complete(DUE + 1, *held[:10]).run()
+    lua.complete(DUE + 1, *held[:10], kept={held[3].id: (b"r", 5000)}).run()
     lua.complete(DUE + 1, *held[:10]).run()
     lua.retry(DUE + 1, DUE, *held[10:12]).run()
     lua.retry(DUE + 1, DUE + 90, *held[12:14]).run()
     lua.retry(DUE + 1, far(DUE), *held[14:16]).run()
-    lua.bury(DUE + 1, *held[16:18]).run()
+    lua.bury(DUE + 1, held[16]).run()
+    lua.bury(DUE + 1, held[17], counted="throttled").run()
+    lua.retry(DUE + 1, DUE + 91, held[20], counted="throttled").run()
+    lua.retry(DUE + 1, DUE + 91, held[21], counted="nothing").run()
+    lua.abandon(DUE + 1, *held[22:24]).run()
+    lua.abandon(DUE + 1, *held[22:24]).run()
     lua.release(DUE + 1, *held[18:20]).run()
 
 

@@ -10,10 +10,12 @@ import pytest
 from oncue import Task
 from oncue.common import address
 from oncue.common.due import LAST_MS
+from oncue.common.handler import Handler, registered
 from oncue.common.link import Link
 from oncue.common.retry import RetryPolicy
 from oncue.common.shard import Shard
 from oncue.worker.hand import Hand
+from oncue.worker.judge import Judge
 from oncue.worker.outcome import Bury, Done, Retry, failure
 from oncue.worker.run import Runner
 from tests.support.product import START_MS, FixedClock
@@ -21,11 +23,13 @@ from tests.support.product import START_MS, FixedClock
 NOWHERE = Link(address.parse("redis://127.0.0.1:1"))
 
 
-def runner(handler: Callable[[Task], object], policy: RetryPolicy | None = None) -> Runner:
+def runner(handler: Callable[[Task], object] | Handler, policy: RetryPolicy | None = None) -> Runner:
     """A runner that is called by hand; its link leads nowhere, since a run needs no server."""
     shard = Shard(NOWHERE, "none", 0, FixedClock())
     policies = {"q": policy} if policy else {}
-    return Runner(1, {"q": handler}, policies, lambda queue: shard, Hand(1), lambda outcome: None)
+    handlers = {"q": registered(handler)}
+    judge = Judge(handlers, policies)
+    return Runner(1, handlers, judge, lambda queue: shard, Hand(1), lambda outcome: None)
 
 
 def task(failed: int = 0) -> Task:

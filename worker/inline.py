@@ -1,0 +1,65 @@
+"""A worker without threads: it runs what is ready in its caller's thread, one task after the other. For tests."""
+
+from collections.abc import Callable, Mapping
+
+from oncue.common.handler import Handler, registered
+from oncue.common.retry import RetryPolicy
+from oncue.common.store import Store
+from oncue.common.task import Task
+from oncue.worker.finish import sorted_out, write
+from oncue.worker.hand import Hand
+from oncue.worker.judge import Judge
+from oncue.worker.outcome import Outcome
+from oncue.worker.reserve import Reserver
+from oncue.worker.run import Runner
+
+
+class InlineWorker:
+    """Handlers of one store, called by hand."""
+
+    def __init__(
+        self,
+        store: Store,
+        handlers: Mapping[str, Callable[[Task], object] | Handler],
+        policies: Mapping[str, RetryPolicy] | None = None,
+        lease_ms: int = 15_000,
+    ) -> None:
+        """As ``Worker``."""
+        known = {queue: registered(handler) for queue, handler in handlers.items()}
+        self._store = store
+        self._outcomes: list[Outcome] = []
+        hand = Hand(1)
+        judge = Judge(known, policies or {})
+        self.runner = Runner(1, known, judge, store.shard, hand, self._outcomes.append)
+        weights: dict[int, dict[str, float]] = {}
+        for queue in known:
+            weights.setdefault(store.shard(queue).number, {})[queue] = 1
+        self._reservers = [
+            Reserver(
+                store.shards[number],
+                mine,
+                lease_ms,
+                store.keep_finished_ms,
+                hand,
+                start=lambda tasks: None,
+                hand_back=lambda: None,
+                settle=self._outcomes.append,
+            )
+            for number, mine in weights.items()
+        ]
+
+    def run_ready(self, most: int = 1000) -> list[Task]:
+        """Runs what is ready and returns it, in order; what becomes ready meanwhile is left for the next call."""
+        ran: list[Task] = []
+        for reserver in self._reservers:
+            tasks = reserver.reserve_once(most)
+            for task in tasks:
+                self._outcomes.append(self.runner.execute(task))
+                self._write()
+            ran += tasks
+        return ran
+
+    def _write(self) -> None:
+        for shard, kind, outcomes in sorted_out(self._outcomes, self._store.shard):
+            write(shard, kind, outcomes, self._store.keep_finished_ms)
+        self._outcomes.clear()
