@@ -123,6 +123,9 @@ SETTINGS: dict[str, Key] = {
     "concurrency": _integer(1, 10_000),
     "max_data_bytes": _integer(1, 512 * 1024 * 1024, " (bytes)"),
     "keep_finished_s": _number(35, _YEAR_S, " (seconds)"),
+    "dead_max_age_s": _number(0, 100 * _YEAR_S, " (seconds)"),
+    "dead_max_count": _integer(0, 1_000_000_000),
+    "dead_max_bytes": _integer(0, 1 << 40, " (bytes)"),
 }
 """What the file, an `ONCUE_` variable and a flag can all set: the fields of `Config` by the same names."""
 

@@ -107,6 +107,9 @@ class Config:
     concurrency: int = 10
     max_data_bytes: int = 1024 * 1024
     keep_finished_s: float = 60.0
+    dead_max_age_s: float = 2_592_000.0
+    dead_max_count: int = 100_000
+    dead_max_bytes: int = 256 * 1024 * 1024
     queues: dict[str, QueueConfig] = field(default_factory=dict)
     schedules: dict[str, ScheduleConfig] = field(default_factory=dict)
     invalid: list[Problem] = field(default_factory=list)

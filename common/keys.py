@@ -60,6 +60,7 @@ class Keys:
         self.counts = prefix + b"counts"  # hash: queue:state -> number of tasks
         self.finished = prefix + b"finished"  # list: keep-until instant and id of done and cancelled tasks
         self.dead = prefix + b"dead"  # sorted set: ids of dead tasks by the instant of their burial in ms
+        self.dead_bytes = prefix + b"dead_bytes"  # string: bytes of the records and errors of dead tasks
         self.schedules = prefix + b"schedules"  # hash: name -> definition hash and definition (JSON)
         self.seq = prefix + b"seq"  # string: counter behind placements and fencing tokens
         self.armed = (

@@ -200,6 +200,7 @@ def _schedule(shard: Shard, tasks: Sequence[Placed]) -> list[int]:
 def info(task_id: str, found: Sequence[Any]) -> TaskInfo:
     """A task as users see it, from what lua/locate.lua answers for it."""
     state, due_ms, band, queue, attempts, failed, lost, body, failure, reason, throttled, *kept = found
+    failures = [_error(line) for line in failure.split(b"\n") if line]
     return TaskInfo(
         id=task_id,
         state=state.decode(),
@@ -210,7 +211,8 @@ def info(task_id: str, found: Sequence[Any]) -> TaskInfo:
         attempts=attempts,
         failed=failed,
         lost=lost,
-        error=_error(failure) if failure else None,
+        error=failures[0] if failures else None,
+        history=tuple(failures),
         reason=reason.decode() or None,
         throttled=throttled,
         result=kept[0] if kept else None,

@@ -156,8 +156,9 @@ class TaskInfo:
     A done or cancelled task is remembered for a while (``keep_finished_s``) with neither queue nor data nor due time.
     ``attempts`` counts reservations, ``failed`` the handler's failures, ``lost`` leases that ended unanswered,
     ``throttled`` runs that were put off by a rate limit; ``error`` is the last failure: type, message, traceback, at_ms.
-    ``reason`` says why a task is cancelled where nobody asked for that ("expired"), and "cancel wished" where somebody
-    did while it ran. ``result`` is what the handler returned, for as long as its ``keep_result_s`` says.
+    ``history`` holds the failures that are kept, at most ten, the last first. ``reason`` says why a task is cancelled
+    where nobody asked for that ("expired", "purged"), and "cancel wished" where somebody did while it ran. ``result``
+    is what the handler returned, for as long as its ``keep_result_s`` says.
     """
 
     id: str
@@ -173,3 +174,4 @@ class TaskInfo:
     reason: str | None = None
     throttled: int = 0
     result: Any = None
+    history: tuple[dict[str, Any], ...] = ()

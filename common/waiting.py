@@ -44,7 +44,10 @@ def settle(shard: Shard, ids: Iterable[str], ask: Ask) -> dict[str, str]:
         again: list[Sought] = []
         pages: set[bytes] = set()
         for task, answer in zip(left, ask(shard, left), strict=True):
-            if answer[:1] == b"=":
+            if answer == task.bucket:
+                # It was asked for rightly: what cannot be found so was written by nobody of ours.
+                answers[task.id] = "unknown"
+            elif answer[:1] == b"=":
                 due, band, queue = answer[1:].split(b":", 2)
                 again.append(Sought(task.id, int(due), int(band), queue.decode(errors=_ANY)))
             elif answer[:1] == b"p":
@@ -117,7 +120,5 @@ def reschedule(shard: Shard, tasks: Sequence[Sought], due_ms: int) -> list[bytes
 
 
 def _lists(shard: Shard, table: KeyTable, task: Sought) -> tuple[int, int]:
-    if not task.queue:
-        return 0, 0
     keys = shard.keys
     return table.add(keys.page(page_of(task.due_ms))), table.add(keys.segment(task.bucket))

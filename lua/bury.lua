@@ -1,6 +1,6 @@
 -- bury: tasks that failed for good go among the dead, with their error.
 --
--- KEYS  1 runs, 2 timetable, 3 counts, 4 dead, 5 errors
+-- KEYS  1 runs, 2 timetable, 3 counts, 4 dead, 5 errors, 6 records, 7 dead_bytes, 8 armed, 9 notify
 -- ARGV  1 now in ms; then for each task: id, token, queue, band, error (JSON), and what is counted: "failed",
 --       "throttled" or "nothing" (it was not run)
 -- Output  for each task: 1 dead (now, or before by this token), 0 the lease is lost
@@ -11,11 +11,15 @@
 -- include: expect
 -- include: run
 -- include: members
+-- include: arm
 -- include: held
+-- include: note_failure
+-- include: dead
 
-local keys = {runs = KEYS[1], timetable = KEYS[2], counts = KEYS[3], dead = KEYS[4], errors = KEYS[5]}
+local keys = {runs = KEYS[1], timetable = KEYS[2], counts = KEYS[3], dead = KEYS[4], errors = KEYS[5],
+    records = KEYS[6], dead_bytes = KEYS[7], armed = KEYS[8], notify = KEYS[9]}
 local now = tonumber(ARGV[1])
-expect(now and #KEYS == 5 and #ARGV % 6 == 1)
+expect(now and #KEYS == 9 and #ARGV % 6 == 1)
 local COUNTED = {failed = true, throttled = true, nothing = true}
 for i = 7, #ARGV, 6 do
     expect(COUNTED[ARGV[i]])
@@ -33,8 +37,8 @@ local function bury(id, token, queue, band, failure, counted)
         run[counted] = run[counted] + 1
     end
     redis.call("HSET", keys.runs, id, run_text(run))
-    redis.call("HSET", keys.errors, id, failure)
-    redis.call("ZADD", keys.dead, now, id)
+    note_failure(keys, id, failure)
+    enter_dead(keys, now, id)
     end_lease(keys, queue, band, id, "dead")
     return 1
 end

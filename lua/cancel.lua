@@ -27,7 +27,7 @@ local keys = {records = KEYS[1], runs = KEYS[2], timetable = KEYS[3], counts = K
     finished = KEYS[6], errors = KEYS[7], armed = KEYS[8], notify = KEYS[9]}
 local now, keep = tonumber(ARGV[1]), tonumber(ARGV[1]) + tonumber(ARGV[2])
 expect(#KEYS >= 9 and #ARGV % 3 == 2)
-local ANSWERS = {l = "leased", x = "dead", d = "done", c = "cancelled", e = "cancelled"}
+local ANSWERS = {l = "leased", x = "dead"}
 
 local function cancel(id, page, bucket)
     local record, text = redis.call("HGET", keys.records, id), redis.call("HGET", keys.runs, id)
@@ -36,8 +36,9 @@ local function cancel(id, page, bucket)
         run.wished = true
         redis.call("HSET", keys.runs, id, run_text(run))
     end
-    if run and ANSWERS[run.state] then
-        return ANSWERS[run.state]
+    local otherwise = run and (ANSWERS[run.state] or ended_as(run))
+    if otherwise then
+        return otherwise
     elseif not record then
         return "unknown"
     end

@@ -4,9 +4,9 @@
 -- ARGV  1 now in ms, 2 "1" to have records and errors too; then ids
 -- Output  for each task: empty if unknown, else state, due in ms, band, queue, attempts, failed, lost, record, error,
 --         reason, throttled; record and error are empty if not asked for. The reason: why a task is cancelled, where
---         nobody asked for that ("expired"), or "cancel wished" of one that runs or has run. A cancelled or done task
---         has neither queue nor record any more, and in place of the due time the instant at which it will be
---         forgotten. So it is with a record that cannot be read.
+--         nobody asked for that ("expired", "purged"), or "cancel wished" of one that runs or has run. A cancelled or
+--         done task has neither queue nor record any more, and in place of the due time the instant at which it will
+--         be forgotten. So it is with a record that cannot be read.
 -- Cost  O(ids given)
 --
 -- Dies before or after: nothing has changed.
@@ -20,13 +20,13 @@
 local keys = {records = KEYS[1], runs = KEYS[2], timetable = KEYS[3], errors = KEYS[4]}
 local now, whole = tonumber(ARGV[1]), ARGV[2] == "1"
 expect(now and #KEYS == 4 and #ARGV >= 2)
-local REASONS = {e = "expired"}
-local NAMES = {l = "leased", x = "dead", d = "done", c = "cancelled", e = "cancelled"}
+local REASONS = {e = "expired", p = "purged"}
+local NAMES = {l = "leased", x = "dead"}
 
 local function describe(id)
     local record, text = redis.call("HGET", keys.records, id), redis.call("HGET", keys.runs, id)
     local run = text and run_parts(text)
-    local state = run and NAMES[run.state]
+    local state = run and (NAMES[run.state] or ended_as(run))
     local reason = run and (REASONS[run.state] or run.wished and "cancel wished") or ""
     local failure = whole and redis.call("HGET", keys.errors, id) or ""
     local due, band, queue, seq = header(record or "")

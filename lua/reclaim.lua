@@ -1,7 +1,7 @@
 -- reclaim: tasks whose lease has ended go back to the head of ready; one that was lost too often goes among the dead.
 --
--- KEYS  1 runs, 2 timetable, 3 counts, 4 records, 5 bands, 6 dead, 7 errors, 8 armed, 9 notify;
---       then for each lease its ready and wake lists
+-- KEYS  1 runs, 2 timetable, 3 counts, 4 records, 5 bands, 6 dead, 7 errors, 8 armed, 9 notify,
+--       10 dead_bytes; then for each lease its ready and wake lists
 -- ARGV  1 now in ms, 2 how many lost leases are allowed, 3 error (JSON) of a task that is buried for it;
 --       then for each lease: its member of the timetable
 -- Output  head of the timetable
@@ -18,17 +18,19 @@
 -- include: arm
 -- include: ready
 -- include: held
+-- include: note_failure
+-- include: dead
 -- include: head
 
 local keys = {runs = KEYS[1], timetable = KEYS[2], counts = KEYS[3], records = KEYS[4], bands = KEYS[5],
-    dead = KEYS[6], errors = KEYS[7], armed = KEYS[8], notify = KEYS[9]}
+    dead = KEYS[6], errors = KEYS[7], armed = KEYS[8], notify = KEYS[9], dead_bytes = KEYS[10]}
 local now, allowed = tonumber(ARGV[1]), tonumber(ARGV[2])
-expect(now and allowed and #ARGV >= 3 and #KEYS == 9 + 2 * (#ARGV - 3))
+expect(now and allowed and #ARGV >= 3 and #KEYS == 10 + 2 * (#ARGV - 3))
 
 local function bury(id, queue, band, run)
     run.state = "x"
-    redis.call("HSET", keys.errors, id, ARGV[3])
-    redis.call("ZADD", keys.dead, now, id)
+    note_failure(keys, id, ARGV[3])
+    enter_dead(keys, now, id)
     end_lease(keys, queue, band, id, "dead")
 end
 
@@ -60,6 +62,6 @@ local function reclaim(member, ready, wake)
 end
 
 for i = 4, #ARGV do
-    reclaim(ARGV[i], KEYS[2 * i + 2], KEYS[2 * i + 3])
+    reclaim(ARGV[i], KEYS[2 * i + 3], KEYS[2 * i + 4])
 end
 return head(keys)

@@ -32,7 +32,7 @@ expect(now and #KEYS >= 9 and #ARGV % 5 == 1)
 for i = 2, #ARGV, 5 do
     expect(tonumber(ARGV[i + 1]) and tonumber(ARGV[i + 2]) and tonumber(ARGV[i + 3]) and tonumber(ARGV[i + 4]))
 end
-local ANSWERS = {l = "leased", x = "dead", d = "done", c = "cancelled", e = "cancelled"}
+local ANSWERS = {l = "leased", x = "dead"}
 
 -- The slot at an index of KEYS for a task due then, or nil if it is another's.
 local function slot_at(index, due, band, queue)
@@ -50,8 +50,9 @@ end
 local function reschedule(id, new_due, page, bucket, index)
     local record, text = redis.call("HGET", keys.records, id), redis.call("HGET", keys.runs, id)
     local run = text and run_parts(text)
-    if run and ANSWERS[run.state] then
-        return run.state == "l" and run.due == new_due and "moved" or ANSWERS[run.state]
+    local otherwise = run and (ANSWERS[run.state] or ended_as(run))
+    if otherwise then
+        return run.state == "l" and run.due == new_due and "moved" or otherwise
     end
     local due, band, queue, seq = header(record or "")
     if not due then

@@ -18,6 +18,7 @@
 -- include: ready
 -- include: place
 -- include: held
+-- include: note_failure
 
 local keys = {runs = KEYS[1], timetable = KEYS[2], counts = KEYS[3], records = KEYS[4], bands = KEYS[5],
     errors = KEYS[6], armed = KEYS[7], notify = KEYS[8]}
@@ -45,7 +46,7 @@ local function retry(id, token, queue, band, due, failure, index, counted)
         run.attempts = run.attempts - 1
     else
         run[counted] = run[counted] + 1
-        redis.call("HSET", keys.errors, id, failure)
+        note_failure(keys, id, failure)
     end
     redis.call("HSET", keys.runs, id, run_text(run))
     end_lease(keys, queue, band, id, place(keys, slot, now, due, tonumber(band), queue, id, seq))

@@ -48,7 +48,7 @@ end
 -- A task that was done or cancelled leaves a mark for a while: a repeated call (same nonce) must not run it again,
 -- a new call with the same id of the caller's choice may.
 local function is_repeated(run, nonce)
-    return (run.state == "d" or run.state == "c" or run.state == "e") and (nonce == "" or nonce == run.nonce)
+    return ended_as(run) and (nonce == "" or nonce == run.nonce)
 end
 
 local ids, wanted = {}, {}

@@ -32,7 +32,7 @@ for _, memory in ipairs(redis.call("LRANGE", keys.finished, 0, most - 1)) do
     local run = text and run_parts(text)
     -- An id of the caller's choice may be in use again by now, or have been finished again: then this memory is of
     -- nothing, and must not keep those behind it waiting.
-    local counts = run and (run.state == "d" or run.state == "c" or run.state == "e") and run.due == keep
+    local counts = run and ended_as(run) and run.due == keep
     if counts and keep > now then
         break
     elseif counts then

@@ -4,7 +4,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from oncue.common import ids, record
 from oncue.common.due import due_ms
@@ -14,6 +14,9 @@ from oncue.common.keys import queue_name
 from oncue.common.retry import RetryPolicy, storable
 from oncue.common.store import Placed, Progress, Store, quiet
 from oncue.common.task import DEFAULT_PRIORITY, DEFAULT_QUEUE, NewTask, Task, TaskInfo
+
+if TYPE_CHECKING:
+    from oncue.common.deadletters import DeadLetters
 
 H = TypeVar("H", bound=Callable[[Task], object])
 Retrying = RetryPolicy | Mapping[str, Any]
@@ -182,6 +185,14 @@ class App:
     def get(self, id: str) -> TaskInfo:
         """What is known of a task; raises NotFound."""
         return self._ready().store.get(ids.checked(id))
+
+    @property
+    def dead(self) -> "DeadLetters":
+        """The tasks that have failed for good: to be listed, redriven and purged."""
+        # Imported at first use: producers and workers never need it.
+        from oncue.common.deadletters import DeadLetters
+
+        return DeadLetters(lambda: self._ready().store)
 
     @property
     def store(self) -> Store:

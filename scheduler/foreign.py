@@ -23,6 +23,7 @@ _FORMS = {
         rb"t[A-Za-z0-9_.-]{1,128}",
         rb"g" + _QUEUE,
         rb"f",
+        rb"d",
     )
 }
 _log = logging.getLogger("oncue.scheduler")

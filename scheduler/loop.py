@@ -15,7 +15,7 @@ from oncue.common.link import FAULTS, Backoff, is_passing
 from oncue.common.pages import Head, head_of
 from oncue.common.shard import Shard
 from oncue.common.wait import NOTHING, BlockingRead, Nudge
-from oncue.scheduler import foreign, guard, open_pages, promote, reclaim, sweep
+from oncue.scheduler import foreign, guard, open_pages, promote, reclaim, sweep, trim
 from oncue.scheduler.fire import KINDS as TICKS
 from oncue.scheduler.fire import Fire
 
@@ -45,13 +45,18 @@ class Loop:
         shard: Shard,
         health: Callable[[bool], None] = lambda well: None,
         max_lost: Mapping[str, int] | None = None,
+        bounds: trim.Bounds = trim.Bounds(),  # noqa: B008 - immutable
     ) -> None:
-        """``health`` is told when the server is lost and found again; ``max_lost``: see ``Reclaim``."""
+        """``health`` is told when the server is lost and found again; ``max_lost``: see ``Reclaim``.
+
+        ``bounds`` are those of the dead.
+        """
         self.shard = shard
         self._health = health
         self._fire = Fire(shard)
         self._open_pages = open_pages.OpenPages()
         self._reclaim = reclaim.Reclaim(max_lost or {})
+        self._trim = trim.Trim(bounds)
         self._nudge = Nudge()
         self._read = BlockingRead(shard.link, shard.keys.notify, self._nudge)
         self._last_id: bytes = b""
@@ -74,6 +79,8 @@ class Loop:
         """
         if not self._last_id:
             self.shard.link.check(self.shard.keys.timetable)
+            # The bounds may be narrower than those of the schedulers before.
+            self._trim(self.shard)
             self.survey()
         elif self._look_at is not None and self._look_at <= self.shard.clock.now_ms():
             self.survey()
@@ -116,6 +123,7 @@ class Loop:
             (guard.KINDS, guard.guard),
             (open_pages.KINDS, self._open_pages),
             (sweep.KINDS, sweep.sweep),
+            (trim.KINDS, self._trim),
         )
 
     def _next(self) -> int | None:

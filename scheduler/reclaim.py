@@ -43,6 +43,7 @@ def _reclaim(shard: Shard, members: Sequence[bytes], allowed: int) -> Head:
         keys.errors,
         keys.armed,
         keys.notify,
+        keys.dead_bytes,
     )
     now = shard.now_ms()
     answer = shard.call("reclaim", [*fixed, *lists], [now, allowed, _reason(now, allowed), *members])

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from oncue.common.store import Store
 from oncue.scheduler.loop import Loop
+from oncue.scheduler.trim import Bounds
 
 _log = logging.getLogger("oncue.scheduler")
 
@@ -18,9 +19,13 @@ class Scheduler:
         store: Store,
         health: Callable[[bool], None] = lambda well: None,
         max_lost: Mapping[str, int] | None = None,
+        bounds: Bounds = Bounds(),  # noqa: B008 - immutable
     ) -> None:
-        """``max_lost``: how many lost leases a task of a queue may bear, each with the default of retry policies."""
-        self._loops = [Loop(shard, health, max_lost) for shard in store.shards]
+        """``max_lost``: how many lost leases a task of a queue may bear, each with the default of retry policies.
+
+        ``bounds`` are those of the dead, in each shard.
+        """
+        self._loops = [Loop(shard, health, max_lost, bounds) for shard in store.shards]
         self._threads = [
             threading.Thread(target=loop.run, name=f"oncue-scheduler-{loop.shard.number}", daemon=True)
             for loop in self._loops

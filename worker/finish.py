@@ -170,7 +170,8 @@ def retry(shard: Shard, outcomes: Sequence[Retry], keep_ms: int) -> list[int]:
 def bury(shard: Shard, outcomes: Sequence[Bury], keep_ms: int) -> list[int]:
     """Tasks are dead; for each 1, or 0 if its lease is lost."""
     keys = shard.keys
-    fixed = (keys.runs, keys.timetable, keys.counts, keys.dead, keys.errors)
+    first = (keys.runs, keys.timetable, keys.counts, keys.dead, keys.errors)
+    fixed = (*first, keys.records, keys.dead_bytes, keys.armed, keys.notify)
     args: list[bytes | str | int] = [shard.now_ms()]
     for outcome in outcomes:
         task = outcome.task

@@ -1,6 +1,6 @@
 -- Members of the timetable name themselves, so that whoever reads one knows which keys the next call needs. The first
 -- byte is the kind: "+" lone task, "=" bucket, "p" page to be opened, "l" lease that ends, "t" tick of a schedule,
--- "g" guard of a queue's wake-up, "f" finished tasks to be forgotten.
+-- "g" guard of a queue's wake-up, "f" finished tasks to be forgotten, "d" dead ones to be kept within bounds.
 local PAGE_MS = 60000
 
 local function lone_member(queue, band, id, seq)

@@ -17,6 +17,16 @@ local function record_moved(record, seq, due)
     return record:sub(1, 1) .. struct.pack(">I4I6", seq, due) .. record:sub(12)
 end
 
+-- The same record as of a new task: with that placement number, due then, in that queue, and without an end.
+local function record_anew(record, seq, due, queue)
+    local flags, _, _, band, length = struct.unpack(">BI4I6BB", record)
+    local rest = record:sub(14 + length)
+    if flags % 16 >= 8 then
+        rest = rest:sub(1, 8) .. ("\0"):rep(6) .. rest:sub(15)
+    end
+    return struct.pack(">BI4I6BB", flags, seq, due, band, #queue) .. queue .. rest
+end
+
 -- What stands behind the nonce, if anything: the instant by which the task has to have begun, or nil, and the field of
 -- "claims" that names it, or nil.
 local function extras(nonce)

@@ -1,9 +1,9 @@
 -- What changes about a task, from its first reservation on (or as the mark that a cancelled or done one leaves):
 -- state "l" leased, "w" waiting again (delayed or ready), "x" dead, "d" done, "c" cancelled, "e" cancelled because it
--- had expired; "L" and "W" are "l" and "w" of a task whose cancel is wished ("wished"); the last fencing token;
--- how often it was reserved, failed and lost; its due time in ms; how often it was throttled; the nonce of its record.
--- Nil for what is too short or in no state, which no oncue has written.
-local STATES = {l = "l", w = "w", x = "x", d = "d", c = "c", e = "e", L = "l", W = "w"}
+-- had expired, "p" cancelled because it was purged from the dead; "L" and "W" are "l" and "w" of a task whose cancel is
+-- wished ("wished"); the last fencing token; how often it was reserved, failed and lost; its due time in ms; how often
+-- it was throttled; the nonce of its record. Nil for what is too short or in no state, which no oncue has written.
+local STATES = {l = "l", w = "w", x = "x", d = "d", c = "c", e = "e", p = "p", L = "l", W = "w"}
 
 local function run_parts(text)
     if #text < 21 or not STATES[text:sub(1, 1)] then
@@ -26,4 +26,12 @@ local function run_text(run)
     end
     return struct.pack(">c1I6I2I2I2I6I2", state, run.token, run.attempts, run.failed, run.lost, run.due,
         run.throttled) .. run.nonce
+end
+
+-- "done" or "cancelled" of a run that is the mark of a finished task, else nil.
+local function ended_as(run)
+    if run.state == "d" then
+        return "done"
+    end
+    return (run.state == "c" or run.state == "e" or run.state == "p") and "cancelled" or nil
 end

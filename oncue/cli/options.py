@@ -20,7 +20,8 @@ _log = logging.getLogger("oncue.config")
 
 # A password is missing on purpose: other users of the host can read a command line.
 CONNECTION = ("url", "username", "password_file", "ca_file", "namespace", "shards")
-SCHEDULER = (*CONNECTION, "timezone", "max_data_bytes")
+DEAD = ("dead_max_age_s", "dead_max_count", "dead_max_bytes")
+SCHEDULER = (*CONNECTION, "timezone", "max_data_bytes", "keep_finished_s", *DEAD)
 WORKER = (*CONNECTION, "concurrency", "lease_s", "stop_timeout_s", "max_data_bytes", "keep_finished_s")
 
 _HELP = {
@@ -39,6 +40,9 @@ _HELP = {
     "concurrency": ("N", "Tasks that run at once in a worker process."),
     "max_data_bytes": ("BYTES", "Largest data of a task."),
     "keep_finished_s": ("SECONDS", "How long a finished task can still be looked up."),
+    "dead_max_age_s": ("SECONDS", "How long a dead task is kept; 0 for ever."),
+    "dead_max_count": ("N", "Dead tasks that are kept in each shard, the newest; 0 for all."),
+    "dead_max_bytes": ("BYTES", "What dead tasks may take in each shard; 0 for any size."),
 }
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]

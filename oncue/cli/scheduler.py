@@ -1,7 +1,13 @@
 """`oncue scheduler`: one scheduler process, with the schedules of its file."""
 
+from typing import TYPE_CHECKING
+
 from oncue.cli import logs
 from oncue.cli.options import SCHEDULER, Given, Lifeline, Name, settings
+
+if TYPE_CHECKING:
+    from oncue.common.configtypes import Config
+    from oncue.scheduler.trim import Bounds
 
 
 @settings(*SCHEDULER)
@@ -29,7 +35,7 @@ def scheduler(
     role = Role(store, lifeline, reloads=True)
     role.reach(schedules.apply)
     max_lost = {name: queue.retry.max_lost for name, queue in config.queues.items()}
-    engine = Scheduler(store, role.health, max_lost)
+    engine = Scheduler(store, role.health, max_lost, _bounds(config))
     role.serve(
         engine.start,
         engine.alive,
@@ -38,3 +44,10 @@ def scheduler(
         # A loop's longest wait is one blocking read; twice that and it hangs.
         turns_within_s=2 * BLOCK_S,
     )
+
+
+def _bounds(config: "Config") -> "Bounds":
+    from oncue.scheduler.trim import Bounds
+
+    age_ms, keep_ms = int(config.dead_max_age_s * 1000), int(config.keep_finished_s * 1000)
+    return Bounds(age_ms, config.dead_max_count, config.dead_max_bytes, keep_ms)

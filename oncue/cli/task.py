@@ -32,7 +32,8 @@ def show(given: Given, id: Id, as_json: Json = False) -> None:
         return
     if known["due"] is not None:
         known["due"] = known["due"].isoformat(timespec="milliseconds")
-    print_facts([(name, value) for name, value in known.items() if value is not None])
+    # The failures before the last are for `oncue dead show` and JSON.
+    print_facts([(name, value) for name, value in known.items() if value is not None and name != "history"])
 
 
 @task.command()

@@ -47,6 +47,9 @@ def audit(lua: Lua, now: int = 0) -> dict[str, dict[str, int]]:
     _audit_ready(found, timetable, names)
     _audit_timetable(found, timetable)
     dead = set(client.zrange(keys.dead, 0, -1))
+    sizes = [len(found.records[task_id]) + len(client.hget(keys.errors, task_id) or b"") for task_id in dead]
+    assert int(client.get(keys.dead_bytes) or 0) == sum(sizes)
+    assert client.exists(keys.dead_bytes) == bool(dead)
     for task_id in dead:
         assert found.runs[task_id][:1] == b"x"
         found.places[task_id].append("dead")
@@ -113,7 +116,7 @@ def _audit_marks(found: _Found) -> None:
     """Runs without a record are marks of finished tasks, each to be forgotten; errors belong to tasks."""
     client, keys = found.lua.client, found.lua.keys
     marks = {task_id: run for task_id, run in found.runs.items() if task_id not in found.records}
-    assert {run[:1] for run in marks.values()} <= {b"d", b"c", b"e"}
+    assert {run[:1] for run in marks.values()} <= {b"d", b"c", b"e", b"p"}
     remembered = set(client.lrange(keys.finished, 0, -1))
     assert {run[13:19] + task_id for task_id, run in marks.items()} <= remembered
     assert bool(remembered) == (b"f" in found.lua.timetable())

@@ -232,8 +232,9 @@ class Lua:
 
     def bury(self, now: int, *held: Held, error: str = '{"type":"Boom"}', counted: str = "failed") -> Call:
         k = self.keys
+        keys = [k.runs, k.timetable, k.counts, k.dead, k.errors, k.records, k.dead_bytes, k.armed, k.notify]
         args = [arg for task in held for arg in (*task.args, error, counted)]
-        return self.call("bury", [k.runs, k.timetable, k.counts, k.dead, k.errors], [now, *args])
+        return self.call("bury", keys, [now, *args])
 
     def release(self, now: int, *held: Held) -> Call:
         k = self.keys
@@ -249,6 +250,7 @@ class Lua:
     def reclaim(self, now: int, *leases: bytes, allowed: int = 3) -> Call:
         k = self.keys
         keys = [k.runs, k.timetable, k.counts, k.records, k.bands, k.dead, k.errors, k.armed, k.notify]
+        keys.append(k.dead_bytes)
         for member in leases:
             queue = member[2:].partition(b":")[0].decode()
             keys += (k.ready(queue, int(member[1:2])), k.wake(queue))
@@ -263,6 +265,31 @@ class Lua:
     def sweep(self, now: int, most: int = 1000) -> Call:
         k = self.keys
         return self.call("sweep", [k.runs, k.timetable, k.finished, k.armed, k.notify], [now, most])
+
+    @property
+    def dead_keys(self) -> list[bytes]:
+        k = self.keys
+        first = [k.records, k.runs, k.timetable, k.counts, k.dead, k.dead_bytes, k.errors]
+        return [*first, k.finished, k.armed, k.notify]
+
+    def purge(self, now: int, *ids: str) -> Call:
+        return self.call("purge", self.dead_keys, [now, KEEP, *ids])
+
+    def trim(self, now: int, most: int = 100, age: int = 0, number: int = 0, size: int = 0) -> Call:
+        return self.call("trim", self.dead_keys, [now, KEEP, most, age, number, size])
+
+    def redrive(self, now: int, *tasks: Task, into: str = "", at: int = 0) -> Call:
+        k = self.keys
+        fixed = (k.records, k.runs, k.timetable, k.counts, k.bands, k.seq, k.dead, k.dead_bytes, k.errors)
+        table = KeyTable(*fixed, k.armed, k.notify)
+        args: list[Arg] = [now, at or now]
+        for task in tasks:
+            queue = into or task.queue
+            args += (task.id, queue, task.band, table.add(k.ready(queue, task.band), k.wake(queue)))
+        return self.call("redrive", table.keys, args)
+
+    def list_dead(self, order: str, instant: int | str, last: str = "", most: int = 100) -> Call:
+        return self.call("list_dead", [self.keys.dead], [order, instant, last, most])
 
     def fire(
         self, now: int, name: str, planned: int, following: int | None, task: Task, known: str = "h1"

@@ -32,6 +32,10 @@ VALID: dict[str, Callable[[Lua, list[Held]], Call]] = {
     "renew": lambda lua, held: lua.renew(NOW + 5, *held),
     "reclaim": lambda lua, held: lua.reclaim(NOW + LEASE, *LEASES),
     "guard": lambda lua, held: lua.guard(NOW + 500, "q", "r"),
+    "purge": lambda lua, held: lua.purge(NOW, "held0"),
+    "trim": lambda lua, held: lua.trim(NOW, 5, 1000, 2, 3000),
+    "redrive": lambda lua, held: lua.redrive(NOW, Task("held0")),
+    "list_dead": lambda lua, held: lua.list_dead("newest", NOW, "x"),
     "sweep": lambda lua, held: lua.sweep(NOW + KEEP),
     "fire": lambda lua, held: lua.fire(NOW, "report", NOW, NOW + 60_000, Task("tick", NOW)),
     "put_schedule": lambda lua, held: lua.put_schedule("other", NOW),
@@ -56,6 +60,10 @@ NUMBERS = {
     "renew": [0, 1],
     "reclaim": [0, 1],
     "guard": [0],
+    "purge": [0, 1],
+    "trim": [0, 1, 2, 3, 4, 5],
+    "redrive": [0, 1, 4, 5],
+    "list_dead": [1, 3],
     "sweep": [0, 1],
     "fire": [0, 2, 4],
     "put_schedule": [3],
@@ -69,6 +77,7 @@ NUMBERS = {
 """Where each call has a number that it cannot do without."""
 
 RIGHT_AS_WELL = {
+    ("purge", "the last argument is missing"),
     ("locate", "the last argument is missing"),
     ("cancel", "the last key is missing"),
     ("reschedule", "the last key is missing"),

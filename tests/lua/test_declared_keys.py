@@ -13,9 +13,36 @@ from tests.lua.walk import walk
 from tests.support.servers import Monitor, RedisServer, Seen, Server
 
 ONE_KEY = {
-    *("DEL", "UNLINK", "EXISTS", "GET", "SET", "INCR", "INCRBY", "HGET", "HMGET", "HSET", "HSETNX", "HDEL"),
-    *("HEXISTS", "HINCRBY", "HGETALL", "LLEN", "LINDEX", "LRANGE", "LPOP", "LPUSH", "RPUSH", "LTRIM", "ZADD"),
-    *("ZREM", "ZSCORE", "ZCOUNT", "ZRANGE", "ZRANGEBYSCORE", "XADD", "XREVRANGE"),
+    *(
+        "DEL",
+        "UNLINK",
+        "EXISTS",
+        "GET",
+        "SET",
+        "INCR",
+        "INCRBY",
+        "DECRBY",
+        "HGET",
+        "HMGET",
+        "HSET",
+        "HSETNX",
+        "HDEL",
+    ),
+    *(
+        "HEXISTS",
+        "HINCRBY",
+        "HGETALL",
+        "HSTRLEN",
+        "LLEN",
+        "LINDEX",
+        "LRANGE",
+        "LPOP",
+        "LPUSH",
+        "RPUSH",
+        "LTRIM",
+        "ZADD",
+    ),
+    *("ZREM", "ZSCORE", "ZCOUNT", "ZCARD", "ZRANGE", "ZRANGEBYSCORE", "XADD", "XREVRANGE"),
 }
 SEVERAL_KEYS = {"DEL", "UNLINK", "EXISTS"}
 

@@ -36,6 +36,7 @@ class Known:
     answered: str = ""
     attempts: int = 0
     wished: bool = False
+    purged: bool = False
 
     def is_dropped(self, now: int) -> bool:
         """Whether a reservation drops it, should it come upon it."""
@@ -163,6 +164,45 @@ class ShardMachine(RuleBasedStateMachine):
             assert self.lua.reschedule_wherever(self.now, task_id, due) == expected
             if known.state == "waiting":
                 known.due = due
+
+    @rule(data=st.data(), into=st.sampled_from(["", *QUEUES]))
+    def redrive(self, data: st.DataObject, into: str) -> None:
+        if not self.model.tasks:
+            return
+        for task_id in data.draw(st.lists(st.sampled_from(sorted(self.model.tasks)), max_size=8)):
+            known = self.model.tasks[task_id]
+            call = self.lua.redrive(self.now, known.task, into=into)
+            (answer,) = call.run()
+            assert (answer == b"ready") or known.state != "dead"
+            if known.state == "dead":
+                assert call.run() == [b"ready"]
+                task = known.task._replace(queue=into or known.task.queue, expires=0)
+                self.model.tasks[task_id] = Known(task, self.now)
+
+    @rule(data=st.data())
+    def purge(self, data: st.DataObject) -> None:
+        if not self.model.tasks:
+            return
+        for task_id in data.draw(st.lists(st.sampled_from(sorted(self.model.tasks)), max_size=4)):
+            self._purge(task_id)
+
+    def _purge(self, task_id: str) -> None:
+        known = self.model.tasks[task_id]
+        was_purged = known.state == "cancelled" and known.purged
+        assert self.lua.purge(self.now, task_id).run() == [int(known.state == "dead" or was_purged)]
+        if known.state == "dead":
+            known.forgotten_at, known.purged = self.now + KEEP, True
+            self.model.ended(known, "cancelled")
+
+    @rule(number=st.integers(1, 3))
+    def trim(self, number: int) -> None:
+        self.lua.trim(self.now, number=number).run()
+        for task_id, known in self.model.tasks.items():
+            if known.state == "dead" and self.lua.states(self.now, task_id) == ["cancelled"]:
+                known.forgotten_at, known.purged = self.now + KEEP, True
+                self.model.ended(known, "cancelled")
+        dead = sum(known.state == "dead" for known in self.model.tasks.values())
+        assert dead <= number
 
     @rule(step=steps)
     def time_passes(self, step: int) -> None:
@@ -330,7 +370,8 @@ class ShardMachine(RuleBasedStateMachine):
         self.guard_and_sweep()
         self.lua.guard(self.now + 500, *QUEUES).run()
         dead = {task_id.encode() for task_id, known in self.model.tasks.items() if known.state == "dead"}
-        assert leftovers(self.lua) == ({b"dead", b"errors", b"records", b"runs"} if dead else set())
+        kept = {b"dead", b"dead_bytes", b"errors", b"records", b"runs", b"timetable"}
+        assert leftovers(self.lua) == (kept if dead else set())
         for key in (self.lua.keys.records, self.lua.keys.runs):
             assert set(self.lua.client.hkeys(key)) == dead
         self.lua.client.delete(*(self.lua.keys.prefix + name for name in self.lua.names() or {b"none"}))

@@ -80,9 +80,28 @@ def _ended(lua: Lua) -> None:
         lua.reclaim(ended, *leases, allowed=allowed).run()
     for queue in "qx":
         lua.client.lpop(lua.keys.wake(queue))
+    _dead(lua, ended)
     lua.guard(ended, "q", "x").run()
     lua.sweep(ended + KEEP, 5).run()
     lua.sweep(ended + KEEP).run()
+
+
+def _dead(lua: Lua, now: int) -> None:
+    for name in ("p", "r", "s", "u", "v", "w"):
+        held = lua.one(name, queue="z")
+        if name == "w":
+            lua.retry(NOW, NOW, held).run()
+            (held,) = lua.take_all(NOW, Asked("z"))
+        lua.bury(NOW, held).run()
+    for order in ("oldest", "newest"):
+        lua.list_dead(order, NOW).run()
+        lua.list_dead(order, NOW, "s", 2).run()
+    lua.purge(now, "p", "p", "never").run()
+    lua.redrive(now, Task("r", queue="z"), Task("s", queue="z", band=7), Task("never"), Task("p")).run()
+    lua.redrive(now, Task("s"), into="x").run()
+    lua.trim(now, 1, 1, 1, 1).run()
+    lua.trim(now, 100, 1_000_000).run()
+    lua.trim(now, 100, 1).run()
 
 
 def _schedules(lua: Lua) -> None:

@@ -39,7 +39,7 @@ def test_the_documented_defaults_are_those_of_the_code() -> None:
         row = re.search(rf"(?m)^\| `{field.name}` \| `ONCUE_\w+` \| `?([^|`]+?)`? \|", text)
         if row:
             default = "none" if field.default is None else field.default
-            assert row[1] == (f"{default:g}" if isinstance(default, float) else str(default))
+            assert row[1] == (f"{default:.12g}" if isinstance(default, float) else str(default))
 
 
 def test_the_documented_defaults_of_schedules_are_those_of_the_code() -> None:

@@ -1,0 +1,292 @@
+"""Another time, another end: tasks rescheduled, cancelled while they run, given back, expired; and the dead."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from threading import Event
+
+import pytest
+
+from oncue import AlreadyFinal, App, BadInput, LeaseLost, NewTask, NotFound, Task, WrongState
+from oncue.common.store import Store
+from tests.support.product import (
+    LEASE_MS,
+    MINUTE_MS,
+    START_MS,
+    FixedClock,
+    Hands,
+    Passes,
+    app_on,
+    opened,
+    running,
+)
+from tests.support.servers import Server
+
+MakeHands = Callable[..., Hands]
+
+
+def at(offset_ms: int) -> float:
+    return (START_MS + offset_ms) / 1000
+
+
+def counts(store: Store, queue: str = "default") -> dict[str, int]:
+    return {state: number for state, number in store.counts().get(queue, {}).items() if number}
+
+
+@pytest.fixture
+def real(server: Server, namespace: str) -> Iterator[App]:
+    """An app on the server's own clock."""
+    with opened(server, namespace, shards=server.shards) as store:
+        yield app_on(store)
+
+
+@pytest.mark.parametrize("to_ms", [-5, 700, 90 * MINUTE_MS])
+@pytest.mark.parametrize("from_ms", [-5, 500, 80 * MINUTE_MS])
+def test_a_rescheduled_task_runs_at_its_new_time_alone(
+    app: App, store: Store, clock: FixedClock, passes: Passes, hands: MakeHands, from_ms: int, to_ms: int
+) -> None:
+    task_id = app.schedule_task(at(from_ms), "data")
+    app.reschedule(task_id, at(to_ms))
+    worker, ran = hands(), list[tuple[int, object]]()
+    for offset in sorted({0, 1, 499, 500, 699, 700, 80 * MINUTE_MS, 90 * MINUTE_MS - 1, 90 * MINUTE_MS}):
+        clock.ms = START_MS + offset
+        for _ in range(3):
+            passes()
+        tasks = worker.reserve()
+        ran += [(clock.ms - START_MS, task.data) for task in tasks]
+        worker.complete(*tasks)
+    assert ran == [(max(0, to_ms), "data")]
+    assert counts(store) == {"done": 1}
+
+
+def test_run_now_makes_any_waiting_task_due(
+    app: App, clock: FixedClock, passes: Passes, hands: MakeHands
+) -> None:
+    worker = hands()
+    for offset in (500, 5 * MINUTE_MS):
+        app.run_now(app.schedule_task(at(offset), offset))
+    tasks = worker.reserve()
+    assert sorted(task.data for task in tasks) == [500, 5 * MINUTE_MS]
+    worker.retry(tasks[0], clock.ms + MINUTE_MS)
+    app.run_now(tasks[0].id)
+    (again,) = worker.reserve()
+    assert (again.id, again.failed) == (tasks[0].id, 1)
+
+
+def test_what_runs_or_has_ended_is_refused_by_name(app: App, hands: MakeHands) -> None:
+    worker = hands()
+    app.schedule_task(None, 1, id="it")
+    (task,) = worker.reserve()
+    with pytest.raises(WrongState, match="it is running"):
+        app.reschedule("it", at(9))
+    worker.complete(task)
+    with pytest.raises(AlreadyFinal, match="done"):
+        app.run_now("it")
+    with pytest.raises(NotFound):
+        app.reschedule("never", at(9))
+    with pytest.raises(BadInput):
+        app.reschedule("it", "tomorrow")
+
+
+def test_many_are_moved_or_cancelled_in_steps_with_progress(
+    app: App, store: Store, clock: FixedClock
+) -> None:
+    ids = app.schedule_many([NewTask(at(n % 7 * MINUTE_MS + 1000), n, f"q{n % 3}") for n in range(1200)])
+    seen: list[int] = []
+    assert set(app.reschedule_many([*ids, "never"], at(9 * MINUTE_MS), seen.append).values()) == {
+        "moved",
+        "unknown",
+    }
+    assert seen == [500, 1000, 1201]
+    assert {app.get(task_id).due for task_id in ids[::300]} == {app.get(ids[0]).due}
+    answers = app.cancel_many(ids)
+    assert (len(answers), set(answers.values())) == (1200, {"cancelled"})
+    assert counts(store, "q1") == {"cancelled": 400}
+
+
+def test_a_running_task_learns_of_its_cancel_with_the_next_renewal(app: App, hands: MakeHands) -> None:
+    worker = hands()
+    app.schedule_task(None, 1, id="it")
+    (task,) = worker.reserve()
+    assert app.cancel("it") is False
+    assert (app.get("it").state, app.get("it").reason) == ("leased", "cancel wished")
+    assert worker.renew(task) == [2]
+    worker.retry(task, START_MS)
+    assert worker.reserve() == []
+    assert app.get("it").state == "cancelled"
+
+
+def test_a_handler_sees_that_it_is_cancelled_and_may_give_its_task_back(real: App) -> None:
+    begun, seen = Event(), Event()
+
+    def handler(task: Task) -> None:
+        begun.set()
+        assert task.cancelled.wait(20)
+        seen.set()
+
+    task_id = real.schedule_task(None, 1)
+    with running(real.store, handlers={"default": handler}, lease_ms=1500):
+        assert begun.wait(20)
+        assert real.cancel(task_id) is False
+        assert seen.wait(20)
+        until(lambda: real.get(task_id).state == "done")
+
+
+def test_a_handler_extends_and_releases_its_lease(real: App) -> None:
+    attempts: list[int] = []
+    refused, done = Event(), Event()
+
+    def handler(task: Task) -> None:
+        attempts.append(task.attempt)
+        if len(attempts) == 2:
+            done.set()
+            return
+        task.extend(60)
+        task.release()
+        with pytest.raises(LeaseLost):
+            task.extend(60)
+        refused.set()
+
+    task_id = real.schedule_task(None, 1)
+    with running(real.store, handlers={"default": handler}, threads=1):
+        assert refused.wait(20)
+        assert done.wait(20)
+        until(lambda: real.get(task_id).state == "done")
+    assert attempts == [1, 1]
+
+
+def test_nobody_extends_a_lease_outside_of_a_worker() -> None:
+    task = Task("it", "default", 1, 0)
+    with pytest.raises(WrongState, match="in no worker's hands"):
+        task.extend(5)
+    with pytest.raises(BadInput):
+        task.extend(0)
+
+
+def until(true: Callable[[], bool], within_s: float = 20) -> None:
+    ends = time.monotonic() + within_s
+    while not true():
+        assert time.monotonic() < ends
+        time.sleep(0.01)
+
+
+# ---- the dead
+
+
+def bury(app: App, worker: Hands, *queues: str, error: Exception | None = None) -> list[str]:
+    ids = [app.schedule_task(None, queue, queue) for queue in queues]
+    for task in worker.reserve():
+        assert worker.bury(task, error or ValueError("no"))
+    return ids
+
+
+def test_the_dead_are_listed_in_pages_newest_or_oldest_first(
+    app: App, clock: FixedClock, hands: MakeHands
+) -> None:
+    worker, queues = hands("a", "b", "c"), ("a", "b", "c")
+    buried: list[str] = []
+    for n in range(30):
+        buried += bury(app, worker, queues[n % 3])
+        clock.pass_ms(1)
+    for newest, wanted in ((True, buried[::-1]), (False, buried)):
+        seen, cursor = list[str](), None
+        while True:
+            tasks, cursor = app.dead.list(newest_first=newest, limit=7, cursor=cursor)
+            seen += [task.id for task in tasks]
+            if cursor is None:
+                break
+        assert seen == wanted
+    (first, *_), _ = app.dead.list(queue="b")
+    assert (first.queue, first.data, first.state) == ("b", "b", "dead")
+    assert first.error is not None
+    assert first.error["type"] == "ValueError"
+    assert "ValueError: no" in first.error["traceback"]
+    assert len(app.dead.list(from_ts=at(10), to_ts=at(19)).tasks) == 10
+    assert app.dead.list(error="KeyError") == ([], None)
+    with pytest.raises(BadInput):
+        app.dead.list(cursor="nonsense")
+
+
+def test_a_dead_task_shows_the_history_of_its_failures(app: App, clock: FixedClock, hands: MakeHands) -> None:
+    worker = hands()
+    app.schedule_task(None, 1, id="it")
+    for n in range(3):
+        (task,) = worker.reserve()
+        worker.retry(task, clock.ms, ValueError(f"try {n}"))
+    (task,) = worker.reserve()
+    worker.bury(task, KeyError("last"))
+    shown = app.dead.get("it")
+    assert [failure["type"] for failure in shown.history] == ["KeyError", *["ValueError"] * 3]
+    assert shown.history[0] == shown.error
+    app.schedule_task(at(5), 1, id="waits")
+    with pytest.raises(WrongState, match="delayed, not dead"):
+        app.dead.get("waits")
+
+
+def test_redriven_tasks_run_as_new_ones(app: App, store: Store, clock: FixedClock, hands: MakeHands) -> None:
+    worker = hands("a", "b", "c")
+    one, *_ = bury(app, worker, "a", "a", "b", "c")
+    app.dead.redrive(one)
+    (again,) = worker.reserve()
+    assert (again.id, again.attempt, again.failed, again.data) == (one, 1, 0, "a")
+    worker.complete(again)
+    with pytest.raises(WrongState, match="done, not dead"):
+        app.dead.redrive(one)
+    with pytest.raises(NotFound):
+        app.dead.redrive("never")
+    bury(app, worker, "a", error=KeyError("other"))
+    assert app.dead.redrive_many(queue="a", error="ValueError") == 1
+    seen: list[int] = []
+    assert app.dead.redrive_many(progress=seen.append) == 3
+    assert seen[-1] == 3
+    assert len(worker.reserve()) == 4
+    assert app.dead.list() == ([], None)
+
+
+def test_what_dies_again_meanwhile_is_not_redriven_for_ever(
+    app: App, clock: FixedClock, hands: MakeHands
+) -> None:
+    worker = hands()
+    app.schedule_many([NewTask(None, n) for n in range(250)])
+
+    def bury_all(_: int = 0) -> None:
+        clock.pass_ms(1)
+        for task in [*worker.reserve(), *worker.reserve(), *worker.reserve()]:
+            worker.bury(task)
+
+    bury_all()
+    assert app.dead.redrive_many(progress=bury_all) == 250
+    assert len(app.dead.list(limit=1000).tasks) == 250
+
+
+def test_redriving_into_another_queue_of_the_shard(app: App, store: Store, hands: MakeHands) -> None:
+    names = [f"q{n}" for n in range(20)]
+    near = [name for name in names if store.shard(name) is store.shard("a")]
+    far = [name for name in names if store.shard(name) is not store.shard("a")]
+    worker = hands("a", near[0])
+    (task_id,) = bury(app, worker, "a")
+    for name in far[:1]:
+        with pytest.raises(BadInput, match="another shard"):
+            app.dead.redrive(task_id, name)
+    app.dead.redrive(task_id, near[0])
+    (task,) = worker.reserve()
+    assert (task.id, task.queue, task.data) == (task_id, near[0], "a")
+    worker.complete(task)
+    assert counts(store, "a") == {}
+    assert counts(store, near[0]) == {"done": 1}
+
+
+def test_purged_tasks_count_as_cancelled(app: App, store: Store, hands: MakeHands) -> None:
+    worker = hands("a")
+    ids = bury(app, worker, *["a"] * 5)
+    app.dead.purge(ids[0])
+    app.dead.purge(ids[0])
+    assert (app.get(ids[0]).state, app.get(ids[0]).reason) == ("cancelled", "purged")
+    assert app.dead.purge_many(queue="a") == 4
+    assert counts(store, "a") == {"cancelled": 5}
+    with pytest.raises(NotFound):
+        app.dead.purge("never")
+    app.schedule_task(at(LEASE_MS), 1, id="waits")
+    with pytest.raises(WrongState):
+        app.dead.purge("waits")
