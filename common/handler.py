@@ -17,7 +17,7 @@ LONGEST_S = 31_536_000.0
 class Handler:
     """The function of a queue. ``retry`` overrides, as a whole or field by field, what the configuration says.
 
-    Raises BadInput for values that cannot be used.
+    A ``max_size`` above 0 makes it a batch handler. Raises BadInput for values that cannot be used.
     """
 
     function: Callable[[Any], object]
@@ -25,6 +25,8 @@ class Handler:
     keep_result_s: float = 0.0
     timeout_s: float | None = None
     isolation: Isolation = "thread"
+    max_size: int = 0
+    max_wait_s: float = 0.0
 
     def __post_init__(self) -> None:
         """Refuse at the decorator what would otherwise fail in a worker."""
@@ -32,6 +34,13 @@ class Handler:
         check_seconds("keep_result_s", self.keep_result_s, zero=True)
         if self.timeout_s is not None:
             check_seconds("timeout_s", self.timeout_s)
+        check_seconds("max_wait_s", self.max_wait_s, zero=True)
+        if (
+            isinstance(self.max_size, bool)
+            or not isinstance(self.max_size, int)
+            or not 0 <= self.max_size <= 500
+        ):
+            raise BadInput(f"max_size is {self.max_size!r}; allowed: 1 to 500")
         if self.isolation not in ("thread", "process"):
             raise BadInput(f"isolation is {self.isolation!r}; allowed: thread, process")
 

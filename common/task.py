@@ -43,6 +43,11 @@ class NewTask:
     id: str | None = None
     priority: int = DEFAULT_PRIORITY
     retry: RetryPolicy | Mapping[str, Any] | None = None
+    timeout_s: float | None = None
+
+
+class Failed(Exception):
+    """A failure that a handler has put in words of its own."""
 
 
 class Task:
@@ -50,7 +55,7 @@ class Task:
 
     __slots__ = (
         *("attempt", "data", "due_ms", "failed", "id", "lost", "options", "priority", "queue", "throttled"),
-        *("token", "_cancelled", "_grip"),
+        *("token", "failure", "_cancelled", "_grip"),
     )
 
     def __init__(
@@ -82,6 +87,7 @@ class Task:
         # Made when somebody looks: an Event costs more than the rest of a task.
         self._cancelled: threading.Event | bool = False
         self._grip: Grip | None = None
+        self.failure: BaseException | None = None
 
     @property
     def cancelled(self) -> threading.Event:
@@ -100,6 +106,10 @@ class Task:
                 self._cancelled = True
             else:
                 self._cancelled.set()
+
+    def fail(self, error: BaseException | str) -> None:
+        """This task alone has failed, whatever becomes of the others of its batch; an answer may be given, too."""
+        self.failure = error if isinstance(error, BaseException) else Failed(error)
 
     def hold_by(self, grip: "Grip") -> None:
         """Notes who can speak for the lease of this task."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from oncue.common import ids, record
 from oncue.common.due import due_ms
 from oncue.common.errors import BadInput
-from oncue.common.handler import Handler
+from oncue.common.handler import Handler, Isolation, check_seconds
 from oncue.common.keys import queue_name
 from oncue.common.retry import RetryPolicy, storable
 from oncue.common.store import Placed, Progress, Store, quiet
@@ -18,7 +18,9 @@ from oncue.common.task import DEFAULT_PRIORITY, DEFAULT_QUEUE, NewTask, Task, Ta
 if TYPE_CHECKING:
     from oncue.common.deadletters import DeadLetters
 
+C = TypeVar("C", bound=Callable[[Any], object])
 H = TypeVar("H", bound=Callable[[Task], object])
+B = TypeVar("B", bound=Callable[[list[Task]], object])
 Retrying = RetryPolicy | Mapping[str, Any]
 
 
@@ -74,16 +76,56 @@ class App:
         *,
         retry: Retrying | None = None,
         keep_result_s: float = 0.0,
+        timeout_s: float | None = None,
+        isolation: Isolation = "thread",
     ) -> Callable[[H], H]:
         """Registers the decorated function as the handler of a queue; raises BadInput if there is one already.
 
         ``retry``: a RetryPolicy, or some of its fields over what the configuration says of the queue.
-        ``keep_result_s``: how long ``get(id).result`` gives what the handler returned.
+        ``keep_result_s``: how long ``get(id).result`` gives what the handler returned. ``timeout_s``: how long one run
+        may take; ``isolation="process"`` runs it in a child process, which can be killed then. See docs/tasks.md.
         """
+        return self._registering(
+            queue, lambda function: Handler(function, retry or {}, keep_result_s, timeout_s, isolation)
+        )
+
+    def batch_handler(
+        self,
+        queue: str = DEFAULT_QUEUE,
+        *,
+        max_size: int = 100,
+        max_wait_s: float = 0.0,
+        retry: Retrying | None = None,
+        keep_result_s: float = 0.0,
+        timeout_s: float | None = None,
+    ) -> Callable[[B], B]:
+        """Registers the decorated function for batches: it gets a list of 1 to ``max_size`` tasks (500 at most).
+
+        A batch that is not full waits up to ``max_wait_s`` for more. The function returns None (all are done), a list
+        with an answer for each task, or answers by id; an answer that is an exception fails its task alone, as does
+        ``task.fail(error)``. What it raises fails all. The rest as ``handler``.
+        """
+        if not max_size:
+            raise BadInput("max_size is 0; allowed: 1 to 500")
+        return self._registering(
+            queue,
+            lambda function: Handler(
+                function,
+                retry or {},
+                keep_result_s,
+                timeout_s,
+                max_size=max_size,
+                max_wait_s=max_wait_s,
+            ),
+        )
+
+    def _registering(
+        self, queue: str, made: Callable[[Callable[[Any], object]], Handler]
+    ) -> Callable[[C], C]:
         name = queue_name(queue)
 
-        def register(function: H) -> H:
-            self._register(name, Handler(function, retry or {}, keep_result_s))
+        def register(function: C) -> C:
+            self._register(name, made(function))
             return function
 
         return register
@@ -102,18 +144,21 @@ class App:
         priority: int = DEFAULT_PRIORITY,
         *,
         retry: Retrying | None = None,
+        timeout_s: float | None = None,
     ) -> str:
         """Schedules one task and returns its id; once it has returned, the task runs.
 
         ``ts``: epoch seconds (int or float), an aware datetime, an ISO 8601 string with an offset, or None for now; the
         past means now. ``data``: JSON values, or bytes kept as they are. ``priority``: 0 to 9, 9 first. An ``id`` of a
         task that still waits or runs leaves that task as it is. ``retry``: fields of a RetryPolicy for this task alone,
-        over those of its handler and its queue. Raises BadInput, WrongState (the id of a dead task),
+        over those of its handler and its queue; ``timeout_s``: how long one run of it may take. Raises BadInput, WrongState (the id of a dead task),
         StoreUnavailable (repeat the call with the same id) and WrongServer.
         """
         settings = self._ready()
         task = self._placed(
-            settings, NewTask(ts, data, queue, id, priority, retry), ids.new_ids(1)[0] if id is None else id
+            settings,
+            NewTask(ts, data, queue, id, priority, retry, timeout_s),
+            ids.new_ids(1)[0] if id is None else id,
         )
         settings.store.schedule((task,))
         return task.id
@@ -143,7 +188,7 @@ class App:
             ids.checked(task_id)
             nonce = ids.new_nonce()
         data = record.encoded(task.data, settings.max_data_bytes)
-        options = _options(task) if task.retry else None
+        options = _options(task) if task.retry or task.timeout_s is not None else None
         return Placed(task_id, record.pack(due, band, queue, data, nonce, options), due, band, queue)
 
     def cancel(self, id: str) -> bool:
@@ -230,4 +275,6 @@ def _options(task: NewTask) -> dict[str, Any]:
     options: dict[str, Any] = {}
     if retry:
         options["retry"] = retry.storable() if isinstance(retry, RetryPolicy) else storable(retry)
+    if task.timeout_s is not None:
+        options["timeout_s"] = check_seconds("timeout_s", task.timeout_s)
     return options

@@ -27,7 +27,7 @@ class Finisher:
         self._shard_of = shard_of
         self._hand = hand
         self._keep_ms = keep_finished_ms
-        self._outcomes: queue.SimpleQueue[Outcome | None] = queue.SimpleQueue()
+        self._outcomes: queue.SimpleQueue[Outcome | list[Outcome] | None] = queue.SimpleQueue()
         self._nudge = Nudge()
         self._ends_at = math.inf
         self._thread = threading.Thread(target=self._run, name="oncue-finisher", daemon=True)
@@ -36,8 +36,8 @@ class Finisher:
         """Starts the thread."""
         self._thread.start()
 
-    def settle(self, outcome: Outcome) -> None:
-        """Takes an outcome to be written."""
+    def settle(self, outcome: Outcome | list[Outcome]) -> None:
+        """Takes an outcome, or those of a batch, to be written."""
         self._outcomes.put(outcome)
 
     def stop(self, patience_s: float = 5.0) -> None:
@@ -61,8 +61,11 @@ class Finisher:
     def _gather(self, group: list[Outcome]) -> bool:
         outcome = self._outcomes.get()
         while outcome is not None:
-            group.append(outcome)
-            if len(group) == MOST_OUTCOMES:
+            if isinstance(outcome, list):
+                group += outcome
+            else:
+                group.append(outcome)
+            if len(group) >= MOST_OUTCOMES:
                 return True
             try:
                 outcome = self._outcomes.get_nowait()

@@ -6,12 +6,12 @@ from oncue.common.handler import Handler, registered
 from oncue.common.retry import RetryPolicy
 from oncue.common.store import Store
 from oncue.common.task import Task
+from oncue.worker.execute import Executor
 from oncue.worker.finish import sorted_out, write
 from oncue.worker.hand import Hand
 from oncue.worker.judge import Judge
 from oncue.worker.outcome import Outcome
 from oncue.worker.reserve import Reserver
-from oncue.worker.run import Runner
 
 
 class InlineWorker:
@@ -29,8 +29,8 @@ class InlineWorker:
         self._store = store
         self._outcomes: list[Outcome] = []
         hand = Hand(1)
-        judge = Judge(known, policies or {})
-        self.runner = Runner(1, known, judge, store.shard, hand, self._outcomes.append)
+        self._handlers = known
+        self._executor = Executor(known, Judge(known, policies or {}), store.shard)
         weights: dict[int, dict[str, float]] = {}
         for queue in known:
             weights.setdefault(store.shard(queue).number, {})[queue] = 1
@@ -53,11 +53,25 @@ class InlineWorker:
         ran: list[Task] = []
         for reserver in self._reservers:
             tasks = reserver.reserve_once(most)
-            for task in tasks:
-                self._outcomes.append(self.runner.execute(task))
+            for group in self._groups(tasks):
+                if self._handlers[group[0].queue].max_size:
+                    self._outcomes += self._executor.batch(group)
+                else:
+                    self._outcomes.append(self._executor.one(group[0]))
                 self._write()
+            self._write()
             ran += tasks
         return ran
+
+    def _groups(self, tasks: list[Task]) -> list[list[Task]]:
+        groups: list[list[Task]] = []
+        for task in tasks:
+            last = groups[-1] if groups else []
+            if last and last[0].queue == task.queue and len(last) < self._handlers[task.queue].max_size:
+                last.append(task)
+            else:
+                groups.append([task])
+        return groups
 
     def _write(self) -> None:
         for shard, kind, outcomes in sorted_out(self._outcomes, self._store.shard):

@@ -46,6 +46,8 @@ class Knowledge:
 class Reserver:
     """One worker process's reservations on one shard. ``reserve_once`` is the work, ``run`` the thread around it."""
 
+    _most_claimed = MOST_TASKS
+
     def __init__(
         self,
         shard: Shard,
@@ -143,7 +145,7 @@ class Reserver:
         """Reserves until ``stop``; whatever the server or the network does only makes it begin anew."""
         backoff = Backoff()
         while not self._stopping.is_set():
-            claimed = self._hand.claim(MOST_TASKS)
+            claimed = self._hand.claim(self._most_claimed)
             taken = 0
             try:
                 if not claimed:
@@ -151,12 +153,10 @@ class Reserver:
                 else:
                     self.shard.link.check(self.shard.keys.timetable)
                     looked_at = monotonic_s()
-                    tasks = self.reserve_once(claimed)
-                    taken = len(tasks)
-                    self._start(tasks)
+                    taken = self._take(claimed)
                     self._health(True)
                     backoff = Backoff()
-                    if not tasks:
+                    if not taken:
                         self._hand.unclaim(claimed)
                         claimed = 0
                         self._wait(looked_at)
@@ -166,8 +166,14 @@ class Reserver:
                 self._hand.unclaim(claimed - taken)
         self._read.close()
 
-    def _wait(self, looked_at: float) -> None:
-        """Sleeps until a wake token comes, or until stopped.
+    def _take(self, claimed: int) -> int:
+        """Reserves for so much room and starts what came; the room that is used by it."""
+        tasks = self.reserve_once(claimed)
+        self._start(tasks)
+        return len(tasks)
+
+    def _wait(self, looked_at: float, until: float | None = None) -> None:
+        """Sleeps until a wake token comes, until stopped, or until a monotonic second.
 
         A pause between look and sleep may be long enough for a token to be taken for needless, so an old look is not
         slept on: the caller looks again.
@@ -175,7 +181,7 @@ class Reserver:
         wakes = [self.shard.keys.wake(queue) for queue in self._weights]
         while not self._stopping.is_set() and monotonic_s() - looked_at < LOOK_IS_FRESH_S:
             self._read.send("BLPOP", *wakes, wait.BLOCK_S)
-            if self._read.wait(None) is not None:
+            if self._read.wait(until) is not None:
                 return
             looked_at = monotonic_s()
 

@@ -1,38 +1,26 @@
-"""Run: handlers in threads, and what their outcome is."""
+"""Run: the handler threads."""
 
-import logging
 import queue
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Sequence
 
-from oncue.common.handler import Handler
-from oncue.common.shard import Shard
 from oncue.common.task import Task
+from oncue.worker.execute import Executor
 from oncue.worker.hand import Hand
-from oncue.worker.judge import Judge
-from oncue.worker.outcome import Abandon, Bury, Done, Outcome, Release, Retry
-
-_runs = logging.getLogger("oncue.run")
+from oncue.worker.outcome import Outcome, Release
 
 
 class Runner:
     """The handler threads of a worker process."""
 
     def __init__(
-        self,
-        threads: int,
-        handlers: Mapping[str, Handler],
-        judge: Judge,
-        shard_of: Callable[[str], Shard],
-        hand: Hand,
-        settle: Callable[[Outcome], None],
+        self, threads: int, executor: Executor, hand: Hand, settle: Callable[[Outcome | list[Outcome]], None]
     ) -> None:
-        self._functions = {queue: handler.function for queue, handler in handlers.items()}
-        self._judge = judge
-        self._shard_of = shard_of
+        self._executor = executor
         self._hand = hand
         self._settle = settle
-        self._tasks: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
+        # A batch is one item of this queue, and one of the finisher's: whole from its reservation to its end.
+        self._tasks: queue.SimpleQueue[Task | Sequence[Task] | None] = queue.SimpleQueue()
         self._threads = [
             threading.Thread(target=self._run, name=f"oncue-handler-{number}", daemon=True)
             for number in range(threads)
@@ -48,13 +36,18 @@ class Runner:
         for task in tasks:
             self._tasks.put(task)
 
+    def start_batch(self, tasks: Sequence[Task]) -> None:
+        """Hands a batch to the next free thread."""
+        self._tasks.put(tasks)
+
     def hand_back(self) -> None:
         """Releases what no thread has begun."""
         try:
             while True:
-                task = self._tasks.get_nowait()
-                if task is not None:
-                    self._settle(Release(task))
+                item = self._tasks.get_nowait()
+                if item is not None:
+                    tasks = (item,) if isinstance(item, Task) else item
+                    self._settle([Release(task) for task in tasks])
                     self._hand.unclaim(1)
         except queue.Empty:
             return
@@ -66,48 +59,7 @@ class Runner:
             self._tasks.put(None)
 
     def _run(self) -> None:
-        while (task := self._tasks.get()) is not None:
-            self._settle(self.execute(task))
+        one, batch = self._executor.one, self._executor.batch
+        while (item := self._tasks.get()) is not None:
+            self._settle(one(item) if isinstance(item, Task) else batch(item))
             self._hand.ran()
-
-    def execute(self, task: Task) -> Outcome:
-        """Runs a task's handler and says what became of it; never raises."""
-        shard = self._shard_of(task.queue)
-        began = shard.about_ms()
-        outcome: Outcome | None = self._judge.refusal(task, began) if task.lost else None
-        if outcome is None:
-            try:
-                value = self._functions[task.queue](task)
-            except BaseException as error:  # noqa: BLE001 - also SystemExit: it would end the thread, not the process
-                outcome = self._judge.raised(task, error, shard.about_ms())
-            else:
-                outcome = self._judge.returned(task, value, began)
-        if _runs.isEnabledFor(logging.INFO):
-            self._log(task, outcome, began, shard.about_ms())
-        return outcome
-
-    @staticmethod
-    def _log(task: Task, outcome: Outcome, began_ms: int, ended_ms: int) -> None:
-        # One shape for every run, so that a person can read a column and a program a field.
-        _runs.info(
-            "%s %s late %d ms, ran %d ms, attempt %d: %s",
-            task.queue,
-            task.id,
-            began_ms - task.due_ms,
-            ended_ms - began_ms,
-            task.attempt,
-            said(outcome),
-        )
-
-
-def said(outcome: Outcome) -> str:
-    """An outcome in the words of the log."""
-    if isinstance(outcome, Retry | Bury):
-        return (
-            f"{_COUNTED[outcome.counted]}, {'will be retried' if isinstance(outcome, Retry) else 'now dead'}"
-        )
-    return _WORDS[type(outcome)]
-
-
-_WORDS: dict[type, str] = {Done: "done", Abandon: "cancelled", Release: "released"}
-_COUNTED = {"failed": "failed", "throttled": "throttled", "nothing": "put off"}

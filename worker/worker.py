@@ -7,6 +7,8 @@ from oncue.common.handler import Handler, registered
 from oncue.common.retry import RetryPolicy
 from oncue.common.store import Store
 from oncue.common.task import Task
+from oncue.worker.batch import BatchReserver
+from oncue.worker.execute import Executor
 from oncue.worker.finish import Finisher
 from oncue.worker.grip import Grip
 from oncue.worker.hand import Hand
@@ -38,25 +40,32 @@ class Worker:
         self._renewer = Renewer(store.shard, self._hand, lease_ms)
         known = {queue: registered(handler) for queue, handler in handlers.items()}
         judge = Judge(known, policies or {})
-        self._runner = Runner(threads, known, judge, store.shard, self._hand, self._finisher.settle)
+        executor = Executor(known, judge, store.shard)
+        self._runner = Runner(threads, executor, self._hand, self._finisher.settle)
         weight = weights or {}
         queues: dict[int, dict[str, float]] = {}
-        for queue in handlers:
-            queues.setdefault(store.shard(queue).number, {})[queue] = weight.get(queue, 1)
-        self._reservers = [
-            Reserver(
-                store.shards[number],
-                mine,
-                lease_ms,
-                store.keep_finished_ms,
-                self._hand,
-                self._begin,
-                self._runner.hand_back,
-                self._finisher.settle,
-                health,
-            )
+        for queue, handler in known.items():
+            if not handler.max_size:
+                queues.setdefault(store.shard(queue).number, {})[queue] = weight.get(queue, 1)
+        common = (lease_ms, store.keep_finished_ms, self._hand)
+        ends = (self._runner.hand_back, self._finisher.settle, health)
+        self._reservers: list[Reserver] = [
+            Reserver(store.shards[number], mine, *common, self._begin, *ends)
             for number, mine in queues.items()
         ]
+        for queue, handler in known.items():
+            if handler.max_size:
+                self._reservers.append(
+                    BatchReserver(
+                        store.shard(queue),
+                        {queue: 1.0},
+                        *common,
+                        self._begin_batch,
+                        *ends,
+                        max_size=handler.max_size,
+                        max_wait_s=handler.max_wait_s,
+                    )
+                )
         self._threads = [
             threading.Thread(target=reserver.run, name=f"oncue-reserver-{reserver.shard.number}", daemon=True)
             for reserver in self._reservers
@@ -74,6 +83,11 @@ class Worker:
         for task in tasks:
             task.hold_by(self._grip)
         self._runner.start(tasks)
+
+    def _begin_batch(self, tasks: Sequence[Task]) -> None:
+        for task in tasks:
+            task.hold_by(self._grip)
+        self._runner.start_batch(tasks)
 
     def alive(self) -> bool:
         """Whether all reservers still run."""

@@ -14,22 +14,21 @@ from oncue.common.handler import Handler, registered
 from oncue.common.link import Link
 from oncue.common.retry import RetryPolicy
 from oncue.common.shard import Shard
-from oncue.worker.hand import Hand
+from oncue.worker.execute import Executor
 from oncue.worker.judge import Judge
 from oncue.worker.outcome import Bury, Done, Retry, failure
-from oncue.worker.run import Runner
 from tests.support.product import START_MS, FixedClock
 
 NOWHERE = Link(address.parse("redis://127.0.0.1:1"))
 
 
-def runner(handler: Callable[[Task], object] | Handler, policy: RetryPolicy | None = None) -> Runner:
-    """A runner that is called by hand; its link leads nowhere, since a run needs no server."""
+def runner(handler: Callable[[Task], object] | Handler, policy: RetryPolicy | None = None) -> Executor:
+    """An executor that is called by hand; its link leads nowhere, since a run needs no server."""
     shard = Shard(NOWHERE, "none", 0, FixedClock())
     policies = {"q": policy} if policy else {}
     handlers = {"q": registered(handler)}
     judge = Judge(handlers, policies)
-    return Runner(1, handlers, judge, lambda queue: shard, Hand(1), lambda outcome: None)
+    return Executor(handlers, judge, lambda queue: shard)
 
 
 def task(failed: int = 0) -> Task:
@@ -46,14 +45,14 @@ def raising(error: BaseException) -> Callable[[Task], object]:
 @pytest.mark.parametrize("result", [None, 0, "text", ValueError("returned, not raised")])
 def test_a_handler_that_returns_is_done_whatever_it_returns(result: object) -> None:
     given = task()
-    assert runner(lambda task: result).execute(given) == Done(given)
+    assert runner(lambda task: result).one(given) == Done(given)
 
 
 @pytest.mark.parametrize(
     ("failed", "delay_ms"), [(0, 1000), (1, 2000), (2, 4000), (3, 8000)], ids=["1st", "2nd", "3rd", "4th"]
 )
 def test_each_failure_doubles_the_wait(failed: int, delay_ms: int) -> None:
-    outcome = runner(raising(ValueError("no")), RetryPolicy(jitter=0)).execute(task(failed))
+    outcome = runner(raising(ValueError("no")), RetryPolicy(jitter=0)).one(task(failed))
     assert isinstance(outcome, Retry)
     assert outcome.due_ms == START_MS + delay_ms
     assert json.loads(outcome.error)["message"] == "no"
@@ -62,7 +61,7 @@ def test_each_failure_doubles_the_wait(failed: int, delay_ms: int) -> None:
 def test_jitter_shortens_the_wait_by_no_more_than_its_share() -> None:
     waits = set()
     for _ in range(200):
-        outcome = runner(raising(ValueError("no")), RetryPolicy(jitter=0.25)).execute(task())
+        outcome = runner(raising(ValueError("no")), RetryPolicy(jitter=0.25)).one(task())
         assert isinstance(outcome, Retry)
         waits.add(outcome.due_ms - START_MS)
     assert 750 <= min(waits) < max(waits) <= 1000
@@ -70,16 +69,16 @@ def test_jitter_shortens_the_wait_by_no_more_than_its_share() -> None:
 
 def test_a_wait_without_measure_ends_with_the_year_9999() -> None:
     policy = RetryPolicy(first_s=1e306, max_s=1e307)
-    outcome = runner(raising(ValueError("no")), policy).execute(task())
+    outcome = runner(raising(ValueError("no")), policy).one(task())
     assert isinstance(outcome, Retry)
     assert outcome.due_ms == LAST_MS
 
 
 def test_the_last_attempt_is_followed_by_the_grave() -> None:
     policy = RetryPolicy(max_attempts=3)
-    assert isinstance(runner(raising(ValueError()), policy).execute(task(1)), Retry)
-    assert isinstance(runner(raising(ValueError()), policy).execute(task(2)), Bury)
-    assert isinstance(runner(raising(ValueError()), RetryPolicy(max_attempts=1)).execute(task()), Bury)
+    assert isinstance(runner(raising(ValueError()), policy).one(task(1)), Retry)
+    assert isinstance(runner(raising(ValueError()), policy).one(task(2)), Bury)
+    assert isinstance(runner(raising(ValueError()), RetryPolicy(max_attempts=1)).one(task()), Bury)
 
 
 class Mute(Exception):
@@ -105,7 +104,7 @@ class Mute(Exception):
     ids=lambda error: type(error).__name__,
 )
 def test_whatever_a_handler_raises_is_an_outcome_with_a_text(error: BaseException) -> None:
-    outcome = runner(raising(error)).execute(task())
+    outcome = runner(raising(error)).one(task())
     assert isinstance(outcome, Retry)
     found = json.loads(outcome.error)
     assert set(found) == {"type", "message", "traceback", "at_ms"}
@@ -130,6 +129,6 @@ def test_of_a_long_traceback_the_end_is_kept() -> None:
 
 def test_a_task_without_a_handler_fails_like_any_other() -> None:
     stray = Task("t", "another", None, START_MS)
-    outcome = runner(print).execute(stray)
+    outcome = runner(print).one(stray)
     assert isinstance(outcome, Retry)
     assert json.loads(outcome.error)["type"] == "KeyError"

@@ -1,0 +1,65 @@
+"""A limit interrupts what runs too long, and never what comes after it."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+
+import pytest
+
+from oncue.common.answers import TimedOut
+from oncue.common.clock import monotonic_s
+from oncue.worker.limit import call_within
+
+ATTEMPTS = 300
+
+
+def spin(until_s: float) -> None:
+    while monotonic_s() < until_s:
+        pass
+
+
+def test_what_runs_too_long_is_interrupted_with_a_reason() -> None:
+    began = monotonic_s()
+    with pytest.raises(TimedOut, match=r"longer than its limit of 0\.05 s"):
+        call_within(0.05, spin, began + 30)
+    assert monotonic_s() - began < 10
+
+
+def test_a_handler_that_catches_every_exception_is_interrupted_all_the_same() -> None:
+    def stubborn(until_s: float) -> None:
+        while monotonic_s() < until_s:
+            with contextlib.suppress(Exception):
+                spin(until_s)
+
+    with pytest.raises(TimedOut):
+        call_within(0.05, stubborn, monotonic_s() + 30)
+
+
+def test_what_ends_in_time_returns_and_raises_what_it_would_without_a_limit() -> None:
+    assert call_within(60, str, 5) == "5"
+    assert call_within(None, str, 5) == "5"
+    with pytest.raises(ZeroDivisionError):
+        call_within(60, lambda n: n / 0, 1)
+
+
+def test_no_interruption_hits_what_the_thread_does_next() -> None:
+    """Calls end at about their limit, so that the exception comes just before, at and just after their end."""
+    strays: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            for n in range(ATTEMPTS):
+                with contextlib.suppress(TimedOut):
+                    call_within(0.001, spin, monotonic_s() + 0.0005 + n % 10 / 10_000)
+                for _ in range(100):
+                    pass
+        except BaseException as error:  # noqa: BLE001 - anything here is a stray
+            strays.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert strays == []
