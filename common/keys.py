@@ -62,11 +62,25 @@ class Keys:
         self.dead = prefix + b"dead"  # sorted set: ids of dead tasks by the instant of their burial in ms
         self.dead_bytes = prefix + b"dead_bytes"  # string: bytes of the records and errors of dead tasks
         self.schedules = prefix + b"schedules"  # hash: name -> definition hash and definition (JSON)
+        self.followers = prefix + b"followers"  # hash: id of a task -> what its end lets go
+        self.revisions = prefix + b"revisions"  # hash: revisions of files that were put here, in their order
         self.seq = prefix + b"seq"  # string: counter behind placements and fencing tokens
         self.armed = (
             prefix + b"armed"
         )  # string: the instant in ms for which every scheduler is armed, at the latest
         self.notify = prefix + b"notify"  # stream, capped: the notify list
+
+    def schedule(self, name: str) -> bytes:
+        """Hash: how a schedule stands: its state, counts, planned instant, last tick."""
+        return b"%sschedule:%s" % (self.prefix, name.encode())
+
+    def history(self, name: str) -> bytes:
+        """List: what became of a schedule's last planned instants, JSON, the newest first."""
+        return b"%shistory:%s" % (self.prefix, name.encode())
+
+    def backfilled(self, name: str) -> bytes:
+        """Sorted set: planned instants that were run by hand afterwards."""
+        return b"%sbackfilled:%s" % (self.prefix, name.encode())
 
     def page(self, page: int) -> bytes:
         """List: entries of the tasks due in that page of time."""

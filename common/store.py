@@ -146,6 +146,8 @@ class Store:
         (answer,) = self.reschedule_many([task_id], due_ms).values()
         if answer == "unknown":
             raise NotFound(_unknown(task_id))
+        if answer == "blocked":
+            raise WrongState(f"task {task_id} waits for another task to end, not for a time")
         if answer == "leased":
             raise WrongState(f"task {task_id} is running: only a waiting task can be given another time")
         if answer != "moved":

@@ -4,7 +4,7 @@ import math
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, Protocol
 
 from oncue.common.errors import BadInput, WrongState
@@ -15,7 +15,7 @@ DEFAULT_PRIORITY = 5
 MOST_EXTENSION_S = 86_400
 _lock = threading.Lock()
 
-State = Literal["delayed", "ready", "leased", "done", "dead", "cancelled"]
+State = Literal["delayed", "ready", "leased", "done", "dead", "cancelled", "blocked"]
 
 
 def instant(ms: int) -> datetime:
@@ -151,9 +151,15 @@ class Task:
 
     @property
     def planned_at(self) -> datetime | None:
-        """The tick's planned instant, in UTC, if this is one: earlier than ``due`` after a time without schedulers."""
+        """The tick's planned instant, in UTC, if this is one; ``jitter`` and a standstill make the run come later."""
         planned = self.options.get("planned_ms")
         return None if planned is None else instant(planned)
+
+    @property
+    def late_by(self) -> timedelta | None:
+        """How long after its instant in the timetable the tick became a task, if this is one: much after a standstill."""
+        late = self.options.get("late_ms")
+        return None if late is None else timedelta(milliseconds=late)
 
     def __repr__(self) -> str:
         return f"Task({self.id!r}, queue={self.queue!r}, attempt={self.attempt})"

@@ -88,6 +88,7 @@ def cancel(shard: Shard, tasks: Sequence[Sought], keep_ms: int) -> list[bytes]:
         keys.errors,
         keys.armed,
         keys.notify,
+        keys.followers,
     )
     args: list[Arg] = [shard.now_ms(), keep_ms]
     for task in tasks:

@@ -1,6 +1,7 @@
 -- abandon: tasks in hand end as cancelled, because their handlers say so.
 --
--- KEYS  1 runs, 2 timetable, 3 counts, 4 records, 5 finished, 6 errors, 7 armed, 8 notify
+-- KEYS  1 runs, 2 timetable, 3 counts, 4 records, 5 finished, 6 errors, 7 armed, 8 notify,
+--       9 followers
 -- ARGV  1 now in ms, 2 how long finished tasks are remembered in ms; then for each task: id, token, queue, band
 -- Output  for each task: 1 cancelled (now, or before by this token), 0 the lease is lost
 -- Cost  O(tasks given)
@@ -13,11 +14,12 @@
 -- include: arm
 -- include: held
 -- include: finish
+-- include: follow
 
 local keys = {runs = KEYS[1], timetable = KEYS[2], counts = KEYS[3], records = KEYS[4], finished = KEYS[5],
-    errors = KEYS[6], armed = KEYS[7], notify = KEYS[8]}
+    errors = KEYS[6], armed = KEYS[7], notify = KEYS[8], followers = KEYS[9]}
 local now, remembered = tonumber(ARGV[1]), tonumber(ARGV[2])
-expect(now and remembered and #KEYS == 8 and #ARGV % 4 == 2)
+expect(now and remembered and #KEYS == 9 and #ARGV % 4 == 2)
 
 local function abandon(id, token, queue, band)
     local run, left = held_run(keys, id, token)
@@ -28,6 +30,7 @@ local function abandon(id, token, queue, band)
     finish(keys, {{id, run}}, now + remembered)
     redis.call("HDEL", keys.errors, id)
     end_lease(keys, queue, band, id, "cancelled")
+    follow(keys, {id}, now)
     return 1
 end
 

@@ -1,7 +1,7 @@
 -- cancel: takes waiting tasks out for good; of running ones it is noted that this is wished, for their next renewal.
 --
--- KEYS  1 records, 2 runs, 3 timetable, 4 counts, 5 stale, 6 finished, 7 errors, 8 armed, 9 notify;
---       10.. pages and buckets
+-- KEYS  1 records, 2 runs, 3 timetable, 4 counts, 5 stale, 6 finished, 7 errors, 8 armed, 9 notify,
+--       10 followers; 11.. pages and buckets
 -- ARGV  1 now in ms, 2 how long finished tasks are remembered in ms; then for each task: id, and for the due time that
 --       the caller believes: the index in KEYS of its page, and of its bucket
 -- Output  for each task: "cancelled" (now or before), "leased", "done", "dead", "unknown", or a need: "=<due>:..." that
@@ -22,12 +22,24 @@
 -- include: take_out
 -- include: declared
 -- include: finish
+-- include: follow
+-- include: unlink
 
 local keys = {records = KEYS[1], runs = KEYS[2], timetable = KEYS[3], counts = KEYS[4], stale = KEYS[5],
-    finished = KEYS[6], errors = KEYS[7], armed = KEYS[8], notify = KEYS[9]}
+    finished = KEYS[6], errors = KEYS[7], armed = KEYS[8], notify = KEYS[9], followers = KEYS[10]}
 local now, keep = tonumber(ARGV[1]), tonumber(ARGV[1]) + tonumber(ARGV[2])
-expect(#KEYS >= 9 and #ARGV % 3 == 2)
+expect(#KEYS >= 10 and #ARGV % 3 == 2)
 local ANSWERS = {l = "leased", x = "dead"}
+
+-- A blocked task stands in no list.
+local function cancel_blocked(id, run, queue)
+    unlink(keys, id, run)
+    run.state = "c"
+    finish(keys, {{id, run}}, keep)
+    redis.call("HINCRBY", keys.counts, queue .. ":blocked", -1)
+    redis.call("HINCRBY", keys.counts, queue .. ":cancelled", 1)
+    return "cancelled"
+end
 
 local function cancel(id, page, bucket)
     local record, text = redis.call("HGET", keys.records, id), redis.call("HGET", keys.runs, id)
@@ -45,6 +57,9 @@ local function cancel(id, page, bucket)
     local due, band, queue, seq, nonce = header(record)
     if not due then
         return "unknown"
+    end
+    if run and run.state == "b" then
+        return cancel_blocked(id, run, queue)
     end
     run = run or {token = 0, attempts = 0, failed = 0, lost = 0, throttled = 0, due = due, nonce = nonce}
     due = run.due
@@ -64,6 +79,7 @@ local function cancel(id, page, bucket)
     finish(keys, {{id, run}}, keep)
     redis.call("HINCRBY", keys.counts, queue .. ":cancelled", 1)
     take_out(keys, place, name, {page = KEYS[tonumber(page)], bucket = KEYS[tonumber(bucket)]}, band, queue, id, seq)
+    follow(keys, {id}, now)
     return "cancelled"
 end
 

@@ -21,7 +21,7 @@ local keys = {records = KEYS[1], runs = KEYS[2], timetable = KEYS[3], errors = K
 local now, whole = tonumber(ARGV[1]), ARGV[2] == "1"
 expect(now and #KEYS == 4 and #ARGV >= 2)
 local REASONS = {e = "expired", p = "purged"}
-local NAMES = {l = "leased", x = "dead"}
+local NAMES = {l = "leased", x = "dead", b = "blocked"}
 
 local function describe(id)
     local record, text = redis.call("HGET", keys.records, id), redis.call("HGET", keys.runs, id)

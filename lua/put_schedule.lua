@@ -1,27 +1,82 @@
--- put_schedule: a schedule is created or edited; the same definition again changes nothing, its tick least of all.
+-- put_schedule: schedules are created or edited; the same definition again changes nothing, its tick least of all.
 --
--- KEYS  1 timetable, 2 schedules, 3 armed, 4 notify
--- ARGV  1 name, 2 definition hash, 3 definition (JSON), 4 next instant in ms, or "" for none
--- Output  1 created or edited, 0 it was there already
--- Cost  O(1)
+-- KEYS  1 timetable, 2 schedules, 3 records, 4 runs, 5 followers, 6 armed, 7 notify, 8 revisions; then each
+--       schedule
+-- ARGV  1 now in ms, 2 file that they come from, or "", 3 revision of that file; then for each schedule eight:
+--       name, definition hash, definition (JSON), the hash that it replaces ("" for none, "*" for any), next planned
+--       instant in ms or "" for none, the instant in the timetable for that, "" or how many ms after the end of a run
+--       the next tick comes, "1" if its definition says that it is not enabled
+-- Output  for each schedule: 1 created, 2 edited, 0 it was there already, -1 another definition is there than the one
+--         to be replaced, -2 the file has a newer revision by now, -3 ticks of the old
+--         definition are due, and have to be fired, or while it is paused written down, first
+-- Cost  O(schedules given)
 --
--- Dies before: nothing has changed. Dies after: definition and tick are both there.
+-- What was due before an edit is done by the definition that it came from, and nothing is fired because of the edit. A
+-- paused schedule stays paused. Dies before: nothing has changed. Dies after: definitions and ticks are both there.
 
 -- include: expect
+-- include: run
 -- include: arm
+-- include: flight
+-- include: follow
+-- include: tick
+-- include: drop_tick
 
-local keys = {timetable = KEYS[1], schedules = KEYS[2], armed = KEYS[3], notify = KEYS[4]}
-expect(#KEYS == 4 and #ARGV == 4 and (ARGV[4] == "" or tonumber(ARGV[4])))
-local stored = redis.call("HGET", keys.schedules, ARGV[1])
-if stored and stored:sub(1, #ARGV[2]) == ARGV[2] then
-    return 0
+local keys = {timetable = KEYS[1], schedules = KEYS[2], records = KEYS[3], runs = KEYS[4], followers = KEYS[5],
+    armed = KEYS[6], notify = KEYS[7], revisions = KEYS[8]}
+local now, file, revision = tonumber(ARGV[1]), ARGV[2], ARGV[3]
+local HASH = 32
+expect(now and #ARGV >= 3 and (#ARGV - 3) % 8 == 0 and #KEYS == 8 + (#ARGV - 3) / 8)
+for i = 4, #ARGV, 8 do
+    for n = 4, 6 do
+        expect(ARGV[i + n] == "" or tonumber(ARGV[i + n]))
+    end
 end
-redis.call("HSET", keys.schedules, ARGV[1], ARGV[2] .. ARGV[3])
-local tick = tonumber(ARGV[4])
-if tick then
-    redis.call("ZADD", keys.timetable, tick, "t" .. ARGV[1])
-    arm(keys, tick)
-else
-    redis.call("ZREM", keys.timetable, "t" .. ARGV[1])
+
+local function put(name, hash, definition, replaces, planned, instant, every, is_off)
+    local stored = redis.call("HGET", keys.schedules, name)
+    local state = redis.call("HGET", keys.schedule, "state") or "active"
+    local is_there = stored and state ~= "removed"
+    local known = is_there and stored:sub(1, HASH) or ""
+    if replaces ~= "*" and known ~= replaces then
+        return -1
+    end
+    if is_there and stored:sub(1, #hash) == hash and state ~= "invalid" then
+        local tick = redis.call("ZSCORE", keys.timetable, "t" .. name)
+        if state == "active" and not tick then
+            set_tick(keys, name, planned, instant, every)
+        end
+        return 0
+    end
+    local tick = tonumber(state == "paused" and redis.call("HGET", keys.schedule, "planned")
+        or redis.call("ZSCORE", keys.timetable, "t" .. name))
+    if is_there and tick and tick <= now then
+        return -3
+    end
+    drop_tick(keys, name)
+    redis.call("HSET", keys.schedules, name, hash .. definition)
+    redis.call("HSET", keys.schedule, "since", ARGV[1])
+    redis.call("HDEL", keys.schedule, "reason")
+    if not is_there then
+        redis.call("HSET", keys.schedule, "created", ARGV[1])
+    end
+    local was_off = redis.call("HDEL", keys.schedule, "off") == 1
+    if is_off then
+        redis.call("HSET", keys.schedule, "off", "1")
+    end
+    if is_off or state == "paused" and not was_off then
+        redis.call("HSET", keys.schedule, "state", "paused", "planned", planned or "")
+    else
+        redis.call("HSET", keys.schedule, "state", set_tick(keys, name, planned, instant, every))
+    end
+    return is_there and 2 or 1
 end
-return 1
+
+local is_old = file ~= "" and redis.call("HGET", keys.revisions, "=" .. file) ~= revision
+local answers = {}
+for i = 4, #ARGV, 8 do
+    keys.schedule = KEYS[9 + (i - 4) / 8]
+    answers[#answers + 1] = is_old and -2 or put(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3],
+        tonumber(ARGV[i + 4]), tonumber(ARGV[i + 5]), tonumber(ARGV[i + 6]), ARGV[i + 7] == "1")
+end
+return answers

@@ -1,7 +1,7 @@
 -- reclaim: tasks whose lease has ended go back to the head of ready; one that was lost too often goes among the dead.
 --
 -- KEYS  1 runs, 2 timetable, 3 counts, 4 records, 5 bands, 6 dead, 7 errors, 8 armed, 9 notify,
---       10 dead_bytes; then for each lease its ready and wake lists
+--       10 dead_bytes, 11 followers; then for each lease its ready and wake lists
 -- ARGV  1 now in ms, 2 how many lost leases are allowed, 3 error (JSON) of a task that is buried for it;
 --       then for each lease: its member of the timetable
 -- Output  head of the timetable
@@ -20,18 +20,22 @@
 -- include: held
 -- include: note_failure
 -- include: dead
+-- include: follow
 -- include: head
 
 local keys = {runs = KEYS[1], timetable = KEYS[2], counts = KEYS[3], records = KEYS[4], bands = KEYS[5],
-    dead = KEYS[6], errors = KEYS[7], armed = KEYS[8], notify = KEYS[9], dead_bytes = KEYS[10]}
+    dead = KEYS[6], errors = KEYS[7], armed = KEYS[8], notify = KEYS[9], dead_bytes = KEYS[10],
+    followers = KEYS[11]}
 local now, allowed = tonumber(ARGV[1]), tonumber(ARGV[2])
-expect(now and allowed and #ARGV >= 3 and #KEYS == 10 + 2 * (#ARGV - 3))
+expect(now and allowed and #ARGV >= 3 and #KEYS == 11 + 2 * (#ARGV - 3))
 
+local buried = {}
 local function bury(id, queue, band, run)
     run.state = "x"
     note_failure(keys, id, ARGV[3])
     enter_dead(keys, now, id)
     end_lease(keys, queue, band, id, "dead")
+    buried[#buried + 1] = id
 end
 
 local function reclaim(member, ready, wake)
@@ -62,6 +66,7 @@ local function reclaim(member, ready, wake)
 end
 
 for i = 4, #ARGV do
-    reclaim(ARGV[i], KEYS[2 * i + 3], KEYS[2 * i + 4])
+    reclaim(ARGV[i], KEYS[2 * i + 4], KEYS[2 * i + 5])
 end
+follow(keys, buried, now)
 return head(keys)

@@ -37,6 +37,8 @@ local function otherwise(record, run)
     local of = header(record or "")
     if run and run.state == "l" then
         return run.due == due and "ready" or "leased"
+    elseif run and run.state == "b" then
+        return "waiting"
     elseif of and (not run or run.state == "w") then
         return of == due and "ready" or "waiting"
     end

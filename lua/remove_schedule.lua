@@ -1,19 +1,37 @@
 -- remove_schedule: a schedule goes; tasks that it has made stay.
 --
--- KEYS  1 timetable, 2 schedules
--- ARGV  1 name, 2 definition hash that the caller knows, or "" for whatever is there
--- Output  1 removed, 0 it was not there, or has been edited meanwhile
+-- KEYS  1 timetable, 2 schedules, 3 followers, 4 revisions, 5 schedule, 6 history, 7 backfilled
+-- ARGV  1 now in ms, 2 name, 3 definition hash that the caller knows, or "" for whatever is there, 4 for good:
+--       "1", else its definition and history stay, 5 file that it has left, or "", 6 revision of that file
+-- Output  1 removed, 0 it was not there or was removed already, or has been edited meanwhile, or the file has a newer
+--         revision by now
 -- Cost  O(1)
 --
 -- Dies before: it is still there. Dies after: it is gone; the repeated call answers 0.
 
 -- include: expect
+-- include: drop_tick
 
-expect(#KEYS == 2 and #ARGV == 2)
-local stored = redis.call("HGET", KEYS[2], ARGV[1])
-if not stored or stored:sub(1, #ARGV[2]) ~= ARGV[2] then
+local keys = {timetable = KEYS[1], schedules = KEYS[2], followers = KEYS[3], revisions = KEYS[4], schedule = KEYS[5],
+    history = KEYS[6], backfilled = KEYS[7]}
+local now, name, hash, for_good, file = tonumber(ARGV[1]), ARGV[2], ARGV[3], ARGV[4] == "1", ARGV[5]
+expect(now and #KEYS == 7 and #ARGV == 6)
+local stored = redis.call("HGET", keys.schedules, name)
+if not stored or stored:sub(1, #hash) ~= hash then
     return 0
 end
-redis.call("HDEL", KEYS[2], ARGV[1])
-redis.call("ZREM", KEYS[1], "t" .. ARGV[1])
+if file ~= "" and redis.call("HGET", keys.revisions, "=" .. file) ~= ARGV[6] then
+    return 0
+end
+if not for_good and redis.call("HGET", keys.schedule, "state") == "removed" then
+    return 0
+end
+drop_tick(keys, name)
+if for_good then
+    redis.call("HDEL", keys.schedules, name)
+    redis.call("DEL", keys.schedule, keys.history, keys.backfilled)
+else
+    redis.call("HSET", keys.schedule, "state", "removed", "at", ARGV[1])
+    redis.call("HDEL", keys.schedule, "planned")
+end
 return 1

@@ -5,8 +5,8 @@
 -- ARGV  1 now in ms; then for each task: id, new due time in ms; for the due time that the caller believes it has: the
 --       index in KEYS of its page, and of its bucket; and the index of its slot at the new due time
 -- Output  for each task: "moved" (also if it is leased and was due then: a repeated call), "leased", "done", "dead",
---         "cancelled", "unknown", or a need: "=<due>:..." that due time, band and queue are the true ones, "p<page>"
---         that page has to be opened first
+--         "cancelled", "blocked", "unknown", or a need: "=<due>:..." that due time, band and queue are the true ones,
+--         "p<page>" that page has to be opened first
 -- Cost  O(tasks given), each O(its record)
 --
 -- The old entry becomes stale: the record carries a new placement number. Dies before: nothing has moved. Dies after:
@@ -32,7 +32,7 @@ expect(now and #KEYS >= 9 and #ARGV % 5 == 1)
 for i = 2, #ARGV, 5 do
     expect(tonumber(ARGV[i + 1]) and tonumber(ARGV[i + 2]) and tonumber(ARGV[i + 3]) and tonumber(ARGV[i + 4]))
 end
-local ANSWERS = {l = "leased", x = "dead"}
+local ANSWERS = {l = "leased", x = "dead", b = "blocked"}
 
 -- The slot at an index of KEYS for a task due then, or nil if it is another's.
 local function slot_at(index, due, band, queue)

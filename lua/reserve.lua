@@ -1,7 +1,8 @@
 -- reserve: takes ready tasks under a lease: the highest band first, then the queue served least for its weight, then by
 -- name. Tasks that have expired, or whose cancel was wished while they ran, are dropped on the way as cancelled.
 --
--- KEYS  1 records, 2 runs, 3 timetable, 4 counts, 5 bands, 6 served, 7 seq, 8 armed, 9 notify, 10 finished, 11 errors;
+-- KEYS  1 records, 2 runs, 3 timetable, 4 counts, 5 bands, 6 served, 7 seq, 8 armed, 9 notify, 10 finished, 11 errors,
+--       12 followers;
 --       then for each queue its wake list and the ready lists of the bands declared; then segments
 -- ARGV  1 now in ms, 2 lease in ms, 3 how many tasks at most (1,000 count as the most), 4 how many bytes of records at
 --       most (one more is given), 5 how long finished tasks are remembered in ms, 6 how many queues; then for each
@@ -23,11 +24,12 @@
 -- include: arm
 -- include: ready
 -- include: finish
+-- include: follow
 
 local MOST_ENTRIES = 1000
 local keys = {records = KEYS[1], runs = KEYS[2], timetable = KEYS[3], counts = KEYS[4], bands = KEYS[5],
     served = KEYS[6], seq = KEYS[7], armed = KEYS[8], notify = KEYS[9],
-    finished = KEYS[10], errors = KEYS[11]}
+    finished = KEYS[10], errors = KEYS[11], followers = KEYS[12]}
 local now, lease, left, bytes_left = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local remembered = tonumber(ARGV[5])
 local queues, segments, needs, needed, references = {}, {}, {}, {}, {}
@@ -37,7 +39,7 @@ local LARGEST = 1000
 expect(now and lease and left and bytes_left and remembered and tonumber(ARGV[6]))
 left = math.min(left, LARGEST)
 
-local at, key = 7, 12
+local at, key = 7, 13
 for _ = 1, tonumber(ARGV[6]) do
     local queue = {name = ARGV[at], weight = tonumber(ARGV[at + 1]), wake = KEYS[key], ready = {}, number = 0,
         dropped = 0, expired = 0}
@@ -236,6 +238,7 @@ end
 if #dropped > 0 then
     finish(keys, dropped, now + remembered)
     for _, pair in ipairs(dropped) do
+        follow(keys, {pair[1]}, now)
         redis.call("HDEL", keys.errors, pair[1])
     end
 end

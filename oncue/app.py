@@ -17,6 +17,7 @@ from oncue.common.task import DEFAULT_PRIORITY, DEFAULT_QUEUE, NewTask, Task, Ta
 
 if TYPE_CHECKING:
     from oncue.common.deadletters import DeadLetters
+    from oncue.schedules_api import Schedules
 
 C = TypeVar("C", bound=Callable[[Any], object])
 H = TypeVar("H", bound=Callable[[Task], object])
@@ -238,6 +239,15 @@ class App:
         from oncue.common.deadletters import DeadLetters
 
         return DeadLetters(lambda: self._ready().store)
+
+    @property
+    def schedules(self) -> "Schedules":
+        """The schedules in the store: list, create, change, pause, resume, trigger, backfill, remove."""
+        # Imported at first use: a producer that schedules single tasks need not pay for the calendar.
+        from oncue.schedules_api import Schedules
+
+        settings = self._ready()
+        return Schedules(settings.store, settings.max_data_bytes)
 
     @property
     def store(self) -> Store:

@@ -1,25 +1,30 @@
 """Fire: a tick of a schedule becomes a task, once, whoever of the schedulers is first."""
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from functools import partial
 
-from oncue.common import record
+from oncue.common import record, waiting
 from oncue.common.pages import Head, head_of
 from oncue.common.shard import Shard
 from oncue.common.task import instant
+from oncue.scheduler.catch_up import MOST_COUNTED, Missed, Plan, Tick, plan
+from oncue.scheduler.definition import Definition, tick_id
 from oncue.scheduler.foreign import is_understood
-from oncue.scheduler.schedules import Definition, Known
+from oncue.scheduler.known import Known
 
 KINDS = b"t"
-_LOOK_BACK_MS = (60_000, 3_600_000, 86_400_000, 32 * 86_400_000, 367 * 86_400_000)
+_DONE, _CANCEL_FIRST = 1, 2
 _log = logging.getLogger("oncue.fire")
 
 
 class Fire:
     """The duty, with the definitions that it has read."""
 
-    def __init__(self, shard: Shard) -> None:
+    def __init__(self, shard: Shard, keep_finished_ms: int = 60_000) -> None:
+        """``keep_finished_ms``: how long a task is remembered that a later tick has replaced."""
         self._shard = shard
+        self._keep_ms = keep_finished_ms
         self._known = Known(shard)
 
     def prepare(self, head: Head) -> None:
@@ -29,8 +34,8 @@ class Fire:
         )
 
     def __call__(self, due: Sequence[tuple[bytes, int]], head: Head) -> Head:
-        """Fires due ticks, given with their planned instants in ms. The newest head."""
-        ticks = {member[1:].decode(): planned for member, planned in due}
+        """Fires due ticks, given with their instants in the timetable in ms. The newest head."""
+        ticks = {member[1:].decode(): at for member, at in due}
         found = self._known.get(ticks)
         for name in ticks.keys() - found.keys():
             head = [entry for entry in head if entry[0] != b"t" + name.encode()]
@@ -38,11 +43,38 @@ class Fire:
             head = self._fire(definition, ticks[name])
         return head
 
-    def _fire(self, definition: Definition, planned_ms: int) -> Head:
-        shard, stored, keys = self._shard, definition.stored, self._shard.keys
-        now = shard.now_ms()
-        latest = latest_tick(definition, planned_ms, now)
-        following = definition.cron.after_ms(max(latest, now))
+    def _fire(self, definition: Definition, at_ms: int) -> Head:
+        planned = self._known.planned_ms(definition, at_ms)
+        now = self._shard.now_ms()
+        wanted = plan(definition.config, definition.rule, planned, now)
+        code, head, became, before = self._call(definition, at_ms, now, wanted)
+        if code == _CANCEL_FIRST:
+            # Between this and the next call another scheduler may fire, or a worker may reserve the task: each call
+            # finds out for itself.
+            waiting.settle(
+                self._shard,
+                [before.decode()],
+                partial(waiting.cancel, keep_ms=self._keep_ms),
+            )
+            code, head, became, _ = self._call(definition, at_ms, now, wanted)
+        if code == _DONE:
+            _report(definition.name, wanted, became)
+        else:
+            again = self._edited(definition)
+            if again is not None:
+                return self._fire(again, at_ms)
+        return head_of(head)
+
+    def _edited(self, definition: Definition) -> Definition | None:
+        """The definition as it is now, if it is another one than was known: without another look it would fire late."""
+        self._known.forget(definition.name)
+        found = self._known.get([definition.name]).get(definition.name)
+        return None if found is None or found.hash == definition.hash else found
+
+    def _call(
+        self, definition: Definition, at_ms: int, now_ms: int, wanted: Plan
+    ) -> tuple[int, list[bytes], list[bytes], bytes]:
+        keys, config, name = self._shard.keys, definition.config, definition.name
         fixed = (
             keys.timetable,
             keys.schedules,
@@ -53,55 +85,54 @@ class Fire:
             keys.seq,
             keys.armed,
             keys.notify,
+            keys.followers,
+            keys.finished,
         )
-        lists = (keys.ready(stored.queue, stored.priority), keys.wake(stored.queue))
-        args: list[bytes | str | int] = [now, definition.name, planned_ms, definition.hash]
-        args += (
-            "" if following is None else following,
-            tick_id(definition.name, latest),
-            _record(definition, latest),
-        )
-        fired, head = shard.call("fire", [*fixed, *lists], args)
-        if not fired:
-            self._known.forget(definition.name)
-        elif latest != planned_ms:
+        own = (keys.schedule(name), keys.history(name))
+        lists = (keys.ready(config.queue, config.priority), keys.wake(config.queue))
+        following = definition.told(wanted.following_ms)
+        args: list[bytes | str | int] = [now_ms, name, at_ms, definition.hash, *following]
+        args += (config.overlap, self._keep_ms)
+        for missed in wanted.missed:
+            args += ("missed", missed.first_ms, missed.reason, missed.last_ms, missed.number)
+        for tick in wanted.ticks:
+            args += ("line" if tick.in_line else "fire", tick.planned_ms, tick_id(name, tick.planned_ms))
+            args += (task_record(definition, tick.planned_ms, tick.late_ms), tick.late_ms)
+        code, head, became, before = self._shard.call("fire", [*fixed, *own, *lists], args)
+        return code, head, became, before
+
+
+def task_record(definition: Definition, planned_ms: int, late_ms: int, due_ms: int | None = None) -> bytes:
+    """The record of a tick's task; it is due when the tick runs, unless said otherwise."""
+    config = definition.config
+    options = {"schedule": definition.name, "planned_ms": planned_ms, "late_ms": max(0, late_ms)}
+    data = record.encoded(config.data, 1 << 30)
+    due = definition.rule.runs_at(planned_ms) if due_ms is None else due_ms
+    return record.pack(due, config.priority, config.queue, data, options=options)
+
+
+def _report(name: str, wanted: Plan, became: Sequence[bytes]) -> None:
+    for missed in wanted.missed:
+        _log.warning("schedule %s: %s", name, _missed(missed))
+    for tick, outcome in zip(wanted.ticks, became[len(wanted.missed) :], strict=True):
+        if outcome == b"skipped":
+            _log.info("schedule %s: the tick of %s is skipped: a run goes on", name, _shown(tick.planned_ms))
+        elif wanted.missed:
             _log.warning(
-                "schedule %s: ticks from %s on were missed; the latest, %s, runs now",
-                definition.name,
-                instant(planned_ms).isoformat(),
-                instant(latest).isoformat(),
+                "schedule %s: the tick of %s runs %s late", name, _shown(tick.planned_ms), _late(tick)
             )
-        return head_of(head)
 
 
-def tick_id(name: str, planned_ms: int) -> str:
-    """The id of a tick's task: the same from every scheduler, so that one instant makes one task."""
-    return f"{name}@{instant(planned_ms).strftime('%Y-%m-%dT%H:%M:%SZ')}"
+def _missed(missed: Missed) -> str:
+    if missed.number == 1:
+        return f"the tick of {_shown(missed.first_ms)} is missed: {missed.reason}"
+    number = f"{missed.number}{' or more' if missed.number >= MOST_COUNTED else ''}"
+    return f"{number} ticks are missed, from {_shown(missed.first_ms)} to {_shown(missed.last_ms)}: {missed.reason}"
 
 
-def latest_tick(definition: Definition, planned_ms: int, now_ms: int) -> int:
-    """The last tick that is due by now, for ``catch_up: latest``; ``planned_ms`` itself unless more were missed.
-
-    Looks back from now in growing steps, so that a month without schedulers costs no walk through all its minutes.
-    """
-    for back in _LOOK_BACK_MS:
-        ticks = list(_due(definition, max(planned_ms, now_ms - back), now_ms))
-        if ticks:
-            return ticks[-1]
-        if now_ms - back <= planned_ms:
-            break
-    return planned_ms
+def _shown(ms: int) -> str:
+    return instant(ms).isoformat()
 
 
-def _due(definition: Definition, after_ms: int, now_ms: int) -> Iterable[int]:
-    tick = definition.cron.after_ms(after_ms)
-    while tick is not None and tick <= now_ms:
-        yield tick
-        tick = definition.cron.after_ms(tick)
-
-
-def _record(definition: Definition, planned_ms: int) -> bytes:
-    stored = definition.stored
-    options = {"schedule": definition.name, "planned_ms": planned_ms}
-    data = record.encoded(stored.data, 1 << 30)
-    return record.pack(planned_ms, stored.priority, stored.queue, data, options=options)
+def _late(tick: Tick) -> str:
+    return f"{tick.late_ms / 1000:.3f} s"

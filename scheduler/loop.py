@@ -46,14 +46,15 @@ class Loop:
         health: Callable[[bool], None] = lambda well: None,
         max_lost: Mapping[str, int] | None = None,
         bounds: trim.Bounds = trim.Bounds(),  # noqa: B008 - immutable
+        keep_finished_ms: int = 60_000,
     ) -> None:
         """``health`` is told when the server is lost and found again; ``max_lost``: see ``Reclaim``.
 
-        ``bounds`` are those of the dead.
+        ``bounds`` are those of the dead; ``keep_finished_ms``: see ``Fire``.
         """
         self.shard = shard
         self._health = health
-        self._fire = Fire(shard)
+        self._fire = Fire(shard, keep_finished_ms)
         self._open_pages = open_pages.OpenPages()
         self._reclaim = reclaim.Reclaim(max_lost or {})
         self._trim = trim.Trim(bounds)

@@ -44,6 +44,7 @@ def _reclaim(shard: Shard, members: Sequence[bytes], allowed: int) -> Head:
         keys.armed,
         keys.notify,
         keys.dead_bytes,
+        keys.followers,
     )
     now = shard.now_ms()
     answer = shard.call("reclaim", [*fixed, *lists], [now, allowed, _reason(now, allowed), *members])

@@ -25,7 +25,8 @@ class Scheduler:
 
         ``bounds`` are those of the dead, in each shard.
         """
-        self._loops = [Loop(shard, health, max_lost, bounds) for shard in store.shards]
+        keep_ms = store.keep_finished_ms
+        self._loops = [Loop(shard, health, max_lost, bounds, keep_ms) for shard in store.shards]
         self._threads = [
             threading.Thread(target=loop.run, name=f"oncue-scheduler-{loop.shard.number}", daemon=True)
             for loop in self._loops

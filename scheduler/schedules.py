@@ -1,198 +1,224 @@
-"""Schedules in the store: what a tick needs to know, and putting the set of a file there."""
+"""Schedules of a file: what putting it would change in the store, and putting it there."""
 
 import hashlib
 import logging
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
-
-import msgspec
+from typing import Literal, NamedTuple
 
 from oncue.common.configtypes import ScheduleConfig
-from oncue.common.cron import Cron
-from oncue.common.errors import BadInput, CronError
-from oncue.common.keys import queue_name
+from oncue.common.errors import WrongState
 from oncue.common.shard import Shard
 from oncue.common.store import Store
+from oncue.scheduler.catch_up import missed_ticks
+from oncue.scheduler.definition import HASH_BYTES, Definition, defined, hash_of
+from oncue.scheduler.fire import Fire
+from oncue.scheduler.schedule_calls import (
+    BY_HAND,
+    CREATED,
+    EDITED,
+    FIRE_FIRST,
+    Origin,
+    after,
+    claim_revision,
+    put_schedules,
+    remove_schedule,
+)
+from oncue.scheduler.schedule_calls import resume as call_resume
+from oncue.scheduler.standing import Stored, all_stored, find, whole
 
-HASH_BYTES = 32
-"""A stored definition is its hash in so many hexadecimal digits, then JSON."""
+__all__ = ["HASH_BYTES", "Applied", "Change", "apply", "changes", "put", "revision_of"]
+
+CHUNK = 100
+"""How many schedules one call puts."""
 
 _log = logging.getLogger("oncue.schedules")
-
-
-class Stored(msgspec.Struct, frozen=True):
-    """The JSON of a definition. ``source`` names the file that it came from, so that the file can take it back."""
-
-    cron: str
-    timezone: str
-    queue: str
-    data: Any
-    priority: int
-    source: str
+_WORDS = {CREATED: "created", EDITED: "edited"}
 
 
 @dataclass(frozen=True, slots=True)
-class Definition:
-    """A definition as fired: ``hash`` guards against an edit between look and tick."""
+class Change:
+    """What putting a file changes about one schedule; ``before`` and ``after`` are None where there is none."""
 
     name: str
-    hash: bytes
-    stored: Stored
-    cron: Cron
+    what: Literal["created", "edited", "removed"]
+    before: Stored | None
+    after: ScheduleConfig | None
 
 
-def read(name: str, text: bytes) -> Definition:
-    """A definition from the store; raises CronError or BadInput in one sentence if nobody can use it."""
-    try:
-        stored = msgspec.json.decode(text[HASH_BYTES:], type=Stored)
-    except (msgspec.DecodeError, ValueError, RecursionError) as error:
-        raise BadInput(f"schedule {name}: its stored definition cannot be read ({error})") from None
-    if not 0 <= stored.priority <= 9:
-        raise BadInput(f"schedule {name}: its priority is {stored.priority}; allowed: 0 to 9")
-    queue_name(stored.queue)
-    return Definition(name, text[:HASH_BYTES], stored, Cron(stored.cron, stored.timezone, seed=name))
+class Applied(NamedTuple):
+    """What was changed, a line each; ``is_old``: nothing was, since the file has had a newer revision."""
+
+    changes: list[str]
+    is_old: bool
+
+
+def revision_of(schedules: Iterable[ScheduleConfig], faulty: Collection[str] = ()) -> str:
+    """A hash of what a file says of schedules, whatever else it says, the same in every process."""
+    parts = sorted(f"{entry.name} {entry.definition_hash}" for entry in schedules)
+    text = "\n".join([*parts, *sorted(faulty)])
+    return hashlib.sha256(text.encode()).hexdigest()[:HASH_BYTES]
+
+
+def changes(
+    store: Store, schedules: Iterable[ScheduleConfig], source: str, faulty: Collection[str] = ()
+) -> list[Change]:
+    """What ``apply`` with ``forced`` would change, by name; writes nothing."""
+    wanted = {entry.name: entry for entry in schedules}
+    found: list[Change] = []
+    for shard in store.shards:
+        found += store.persist(shard, partial(_changes, store, shard, wanted, source, faulty, forced=True))
+    return sorted(found, key=lambda change: change.name)
 
 
 def apply(
-    store: Store, schedules: Iterable[ScheduleConfig], source: str, faulty: Collection[str] = ()
-) -> list[str]:
+    store: Store,
+    schedules: Iterable[ScheduleConfig],
+    source: str,
+    faulty: Collection[str] = (),
+    *,
+    forced: bool = False,
+    prune: bool = False,
+) -> Applied:
     """Puts the schedules of a file into the store, and takes out those that came from it and are gone.
 
+    Without ``forced``, as schedulers do at their start, a revision that was here and has been replaced since changes
+    nothing; one that is in force completes what is missing, and leaves alone what was changed by hand since. With
+    ``prune``, what came from this file and is gone goes for good, history and all.
+
     Those named in ``faulty`` stand in the file but cannot be read now: what the store has of them stays. So does
-    everything where the file has no usable schedule at all, which is more often an accident than a wish.
-
-    The same definition again changes nothing, so any number of schedulers may start with the same file at the same
-    moment. Returns what changed, a line each. Raises what the store raises.
+    everything where the file has no usable schedule at all, which is more often an accident than a wish. The same
+    definition again changes nothing, so any number of schedulers may start with the same file at the same moment.
+    Raises what the store raises.
     """
-    wanted = list(schedules)
-    changes: list[str] = []
+    wanted = {entry.name: entry for entry in schedules}
+    if not wanted:
+        return Applied([], False)
+    origin = Origin(source, revision_of(wanted.values(), faulty))
+    lines: list[str] = []
+    is_old = False
+    order: int | None = None
     for shard in store.shards:
-        mine = {entry.name: entry for entry in wanted if store.shard(entry.queue) is shard}
-        there = store.persist(shard, partial(definitions, shard))
-        for entry in mine.values():
-            if there.get(entry.name, b"")[:HASH_BYTES] != _hash(entry, source):
-                store.persist(shard, partial(_put, shard, entry, source))
-                changes.append(f"{'edited' if entry.name in there else 'created'} {entry.name}")
-        for name, text in there.items():
-            gone = bool(wanted) and name not in mine and name not in faulty
-            if gone and _source(text) == source:
-                store.persist(shard, partial(_remove, shard, name, text))
-                changes.append(f"removed {name}")
-    return changes
+        claim = partial(claim_revision, shard, origin, order, forced=forced)
+        claimed, order = store.persist(shard, claim)
+        if claimed < 0:
+            is_old = True
+            continue
+        whole = forced or claimed > 0
+        todo = store.persist(shard, partial(_changes, store, shard, wanted, source, faulty, forced=whole))
+        lines += _put(store, shard, todo, origin)
+        lines += _removed(store, shard, todo, origin)
+        if prune:
+            lines += _pruned(store, shard, wanted.keys() | set(faulty), origin)
+    return Applied(lines, is_old)
 
 
-def definitions(shard: Shard) -> dict[str, bytes]:
-    """All stored definitions of a shard, unread."""
-    found: dict[bytes, bytes] = shard.command("HGETALL", shard.keys.schedules)
-    return {name.decode(errors="backslashreplace"): text for name, text in found.items()}
+def _changes(
+    store: Store,
+    shard: Shard,
+    wanted: Mapping[str, ScheduleConfig],
+    source: str,
+    faulty: Collection[str],
+    *,
+    forced: bool,
+) -> list[Change]:
+    mine = {name: entry for name, entry in wanted.items() if store.shard(entry.queue) is shard}
+    found: list[Change] = []
+    for entry in (entry for chunk in all_stored(shard) for entry in chunk):
+        after = mine.pop(entry.name, None)
+        if after is not None:
+            found += _edit(entry, after, source, forced=forced)
+        elif wanted and entry.name not in faulty and entry.state != "removed" and entry.source == source:
+            found.append(Change(entry.name, "removed", entry, None))
+    return found + [Change(name, "created", None, entry) for name, entry in mine.items()]
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """A stored schedule as people see it: its next planned instant in ms, or why it will not fire."""
-
-    name: str
-    stored: Stored | None
-    next_ms: int | None
-    reason: str
-
-
-def listed(store: Store) -> list[Listed]:
-    """All stored schedules by name, faulty ones too. Raises what the store raises."""
-    found: list[Listed] = []
-    for shard in store.shards:
-        texts = store.persist(shard, partial(definitions, shard))
-        instants = store.persist(shard, partial(_instants, shard, list(texts)))
-        found += [_listed(name, text, instants[name]) for name, text in texts.items()]
-    return sorted(found, key=lambda entry: entry.name)
+def _edit(entry: Stored, after: ScheduleConfig, source: str, *, forced: bool) -> Iterator[Change]:
+    same = entry.hash == hash_of(after, source)
+    if entry.state == "removed":
+        yield Change(entry.name, "created", entry, after)
+        return
+    # A tick that is lost, by whatever foreign hand, comes back with the next file.
+    is_broken = entry.state == "invalid" or _lacks_tick(entry, after)
+    if is_broken if same else forced or entry.source == source:
+        yield Change(entry.name, "edited", entry, after)
 
 
-def _instants(shard: Shard, names: list[str]) -> dict[str, int | None]:
-    if not names:
-        return {}
-    scores = shard.command("ZMSCORE", shard.keys.timetable, *(f"t{name}" for name in names))
-    return {
-        name: None if score is None else int(float(score)) for name, score in zip(names, scores, strict=True)
-    }
+def _lacks_tick(entry: Stored, after: ScheduleConfig) -> bool:
+    return entry.state == "active" and entry.at_ms is None and after.enabled
 
 
-def _listed(name: str, text: bytes, next_ms: int | None) -> Listed:
-    try:
-        return Listed(name, read(name, text).stored, next_ms, "")
-    except (BadInput, CronError) as error:
-        return Listed(name, _stored(text), next_ms, str(error))
+def _put(store: Store, shard: Shard, todo: Iterable[Change], origin: Origin) -> Iterator[str]:
+    definitions = [defined(change.after, origin.file) for change in todo if change.after is not None]
+    for at in range(0, len(definitions), CHUNK):
+        chunk = definitions[at : at + CHUNK]
+        answers = put(store, shard, chunk, origin)
+        for definition, answer in zip(chunk, answers, strict=True):
+            if answer in _WORDS:
+                yield f"{_WORDS[answer]} {definition.name}"
 
 
-def _hash(entry: ScheduleConfig, source: str) -> bytes:
-    return hashlib.sha256(f"{entry.definition_hash} {source}".encode()).hexdigest()[:HASH_BYTES].encode()
+def put(
+    store: Store,
+    shard: Shard,
+    definitions: list[Definition],
+    origin: Origin = BY_HAND,
+    replaces: bytes = b"*",
+) -> list[int]:
+    """``put_schedules``, after what was due before has been fired by the definition that it came from.
+
+    Raises WrongState if that cannot be done.
+    """
+    answers = dict.fromkeys((entry.name for entry in definitions), FIRE_FIRST)
+    for _ in range(5):
+        late = [entry for entry in definitions if answers[entry.name] == FIRE_FIRST]
+        found = store.persist(shard, partial(put_schedules, shard, late, origin, replaces))
+        answers |= {entry.name: answer for entry, answer in zip(late, found, strict=True)}
+        if FIRE_FIRST not in found:
+            return [answers[entry.name] for entry in definitions]
+        store.persist(
+            shard, partial(_settle, shard, [name for name in answers if answers[name] == FIRE_FIRST])
+        )
+    raise WrongState(
+        f"schedule {late[0].name} has a tick that is due and cannot be fired: it stays as it was"
+    )
 
 
-def _put(shard: Shard, entry: ScheduleConfig, source: str) -> None:
-    keys = shard.keys
-    stored = Stored(entry.cron, entry.timezone, entry.queue, entry.data, entry.priority, source)
+def _settle(shard: Shard, names: list[str]) -> None:
+    """Fires what is due, by the definitions that are there, and writes down what those that are paused have skipped."""
     now = shard.now_ms()
-    tick = Cron(entry.cron, entry.timezone, seed=entry.name).after_ms(now)
-    waiting = _instants(shard, [entry.name])[entry.name]
-    # A tick that came while no scheduler was up is still to be fired, though the file was edited meanwhile.
-    if waiting is not None and waiting <= now:
-        tick = waiting
-    fixed = (keys.timetable, keys.schedules, keys.armed, keys.notify)
-    text = msgspec.json.encode(stored)
-    shard.call("put_schedule", fixed, [entry.name, _hash(entry, source), text, "" if tick is None else tick])
+    entries = [entry for name in names for entry in find(shard, name)]
+    due = [(f"t{entry.name}".encode(), entry.at_ms) for entry in entries if entry.at_ms is not None]
+    Fire(shard)(due, [])
+    for entry in entries:
+        if entry.state == "paused":
+            resume(entry, entry.read(), now, stay=True)
 
 
-def _remove(shard: Shard, name: str, text: bytes) -> None:
-    keys = shard.keys
-    shard.call("remove_schedule", (keys.timetable, keys.schedules), [name, text[:HASH_BYTES]])
+def resume(entry: Stored, definition: Definition, now_ms: int, *, stay: bool = False) -> int:
+    """One call of lua/resume.lua, with what was skipped while the schedule was paused."""
+    planned = entry.number("planned")
+    skipped = []
+    if planned is not None and planned <= now_ms:
+        skipped = missed_ticks(definition.rule, planned, now_ms + 1, "paused")
+    after_ms = after(now_ms, entry.fields.get("through"))
+    return call_resume(entry.shard, definition, skipped, now_ms, after_ms, stay=stay)
 
 
-def _source(text: bytes) -> str | None:
-    stored = _stored(text)
-    return None if stored is None else stored.source
+def _removed(store: Store, shard: Shard, todo: Iterable[Change], origin: Origin) -> Iterator[str]:
+    for change in todo:
+        if change.what == "removed" and change.before is not None:
+            known = change.before.hash
+            if store.persist(shard, partial(remove_schedule, shard, change.name, known, origin)):
+                yield f"removed {change.name}"
 
 
-def _stored(text: bytes) -> Stored | None:
-    try:
-        return msgspec.json.decode(text[HASH_BYTES:], type=Stored)
-    except (msgspec.DecodeError, ValueError, RecursionError):
-        return None
-
-
-class Known:
-    """The definitions that this scheduler has read; an edit is noticed by the hash when a tick is fired."""
-
-    def __init__(self, shard: Shard) -> None:
-        self._shard = shard
-        self._known: dict[str, Definition] = {}
-        # A tick that was near when it was disarmed stands in the caller's head until it is due, and is asked for again.
-        self._reported: dict[str, bytes] = {}
-
-    def get(self, names: Iterable[str]) -> dict[str, Definition]:
-        """The usable ones of ``names``; one that is not is disarmed and logged once."""
-        asked = list(names)
-        missing = [name for name in asked if name not in self._known]
-        if missing:
-            self._read(missing)
-        return {name: self._known[name] for name in asked if name in self._known}
-
-    def forget(self, name: str) -> None:
-        """Reads the definition again next time."""
-        self._known.pop(name, None)
-
-    def _read(self, names: list[str]) -> None:
-        keys = self._shard.keys
-        texts: list[bytes | None] = self._shard.command("HMGET", keys.schedules, *names)
-        for name, text in zip(names, texts, strict=True):
-            try:
-                self._known[name] = read(name, text or b"")
-            except (BadInput, CronError) as error:
-                self._disarm(name, (text or b"")[:HASH_BYTES])
-                if text is not None and self._reported.get(name) != text:
-                    self._reported[name] = text
-                    _log.error("schedule %s is invalid and will not fire: %s", name, error)
-
-    def _disarm(self, name: str, found: bytes) -> None:
-        keys = self._shard.keys
-        self._shard.call("disarm", (keys.timetable, keys.schedules), [name, found])
+def _pruned(store: Store, shard: Shard, names: Collection[str], origin: Origin) -> Iterator[str]:
+    for entry in store.persist(shard, partial(whole, shard)):
+        if entry.state == "removed" and entry.source == origin.file and entry.name not in names:
+            known = entry.hash
+            if store.persist(
+                shard, partial(remove_schedule, shard, entry.name, known, origin, for_good=True)
+            ):
+                yield f"pruned {entry.name}"

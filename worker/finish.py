@@ -144,7 +144,7 @@ def _ends(shard: Shard) -> Sequence[bytes]:
     """The keys that the end of a task needs."""
     keys = shard.keys
     first = (keys.runs, keys.timetable, keys.counts, keys.records, keys.finished, keys.errors)
-    return (*first, keys.armed, keys.notify)
+    return (*first, keys.armed, keys.notify, keys.followers)
 
 
 def retry(shard: Shard, outcomes: Sequence[Retry], keep_ms: int) -> list[int]:
@@ -174,7 +174,7 @@ def bury(shard: Shard, outcomes: Sequence[Bury], keep_ms: int) -> list[int]:
     """Tasks are dead; for each 1, or 0 if its lease is lost."""
     keys = shard.keys
     first = (keys.runs, keys.timetable, keys.counts, keys.dead, keys.errors)
-    fixed = (*first, keys.records, keys.dead_bytes, keys.armed, keys.notify)
+    fixed = (*first, keys.records, keys.dead_bytes, keys.armed, keys.notify, keys.followers)
     args: list[bytes | str | int] = [shard.now_ms()]
     for outcome in outcomes:
         task = outcome.task

@@ -104,6 +104,7 @@ class Reserver:
             keys.notify,
             keys.finished,
             keys.errors,
+            keys.followers,
         ]
         args: list[bytes | str | int] = [
             self.shard.now_ms(),

@@ -1,9 +1,10 @@
 -- What changes about a task, from its first reservation on (or as the mark that a cancelled or done one leaves):
 -- state "l" leased, "w" waiting again (delayed or ready), "x" dead, "d" done, "c" cancelled, "e" cancelled because it
--- had expired, "p" cancelled because it was purged from the dead; "L" and "W" are "l" and "w" of a task whose cancel is
--- wished ("wished"); the last fencing token; how often it was reserved, failed and lost; its due time in ms; how often
--- it was throttled; the nonce of its record. Nil for what is too short or in no state, which no oncue has written.
-local STATES = {l = "l", w = "w", x = "x", d = "d", c = "c", e = "e", p = "p", L = "l", W = "w"}
+-- had expired, "p" cancelled because it was purged from the dead, "b" blocked; "L" and "W" are "l" and "w" of a task
+-- whose cancel is wished ("wished"); the last fencing token; how often it was reserved, failed and lost; its due time
+-- in ms; how often it was throttled; the nonce of its record, or of a blocked task the id of the one that it waits for.
+-- Nil for what is too short or in no state, which no oncue has written.
+local STATES = {l = "l", w = "w", x = "x", d = "d", c = "c", e = "e", p = "p", b = "b", L = "l", W = "w"}
 
 local function run_parts(text)
     if #text < 21 or not STATES[text:sub(1, 1)] then

@@ -91,17 +91,17 @@ def list_(given: Given, as_json: Json = False) -> None:
     from oncue.cli.cronfile import invalid_rows
     from oncue.cli.oneshot import opened_store
     from oncue.cli.schedulelist import row
-    from oncue.scheduler.schedules import listed
+    from oncue.scheduler.standing import infos
 
     with opened_store(given) as store:
-        rows: list[dict[str, Any]] = [row(entry) for entry in listed(store)]
+        rows: list[dict[str, Any]] = [row(entry) for entry in infos(store)]
     rows += invalid_rows(given)
     if as_json:
         print_json(rows)
     elif not rows:
         print("no schedules: `oncue scheduler --config FILE` puts those of a file here")
     else:
-        head = ("name", "cron", "timezone", "queue", "next", "valid")
+        head = ("name", "cron", "timezone", "queue", "next", "state", "valid")
         print_table(head, [[entry[name] or "-" for name in head[:-1]] + [_validity(entry)] for entry in rows])
 
 

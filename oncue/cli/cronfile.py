@@ -92,6 +92,7 @@ def invalid_rows(given: Given) -> list[dict[str, Any]]:
             "timezone": None,
             "queue": None,
             "next": None,
+            "state": "invalid",
             "valid": False,
             "reason": "; ".join(sentences),
         }

@@ -5,33 +5,34 @@ from zoneinfo import ZoneInfo
 
 from oncue.common.store import Store
 from oncue.common.task import instant
-from oncue.scheduler.schedules import Listed, listed
+from oncue.scheduler.standing import ScheduleInfo, infos
 
 
-def row(entry: Listed) -> dict[str, Any]:
+def row(entry: ScheduleInfo) -> dict[str, Any]:
     """One schedule, faulty or not; `next` in its own zone, None where no tick comes."""
-    stored = entry.stored
+    config = entry.config
     return {
         "name": entry.name,
-        "cron": stored and stored.cron,
-        "timezone": stored and stored.timezone,
-        "queue": stored and stored.queue,
+        "cron": config and config.cron,
+        "timezone": config and config.timezone,
+        "queue": config and config.queue,
         "next": _next(entry),
-        "valid": not entry.reason,
+        "state": entry.state,
+        "valid": entry.state != "invalid",
         "reason": entry.reason or None,
     }
 
 
-def _next(entry: Listed) -> str | None:
+def _next(entry: ScheduleInfo) -> str | None:
     # The zone of a faulty one may be the fault.
-    if entry.next_ms is None or entry.stored is None or entry.reason:
+    if entry.next_ms is None or entry.config is None:
         return None
-    return instant(entry.next_ms).astimezone(ZoneInfo(entry.stored.timezone)).isoformat(timespec="seconds")
+    return instant(entry.next_ms).astimezone(ZoneInfo(entry.config.timezone)).isoformat(timespec="seconds")
 
 
 def schedule_lines(store: Store) -> list[str]:
     """One line for each schedule, faulty ones too. Raises what the store raises."""
-    rows = [row(entry) for entry in listed(store)]
+    rows = [row(entry) for entry in infos(store) if entry.state != "removed"]
     widest = max((len(entry["name"]) for entry in rows), default=0)
     return [f"{entry['name']:<{widest}}  {_meaning(entry)}" for entry in rows]
 
@@ -39,4 +40,7 @@ def schedule_lines(store: Store) -> list[str]:
 def _meaning(entry: dict[str, Any]) -> str:
     if not entry["valid"]:
         return f"INVALID, will not fire: {entry['reason']}"
-    return f"{entry['cron']}  ({entry['timezone']}) -> {entry['queue']}, next {entry['next'] or 'never'}"
+    state = "" if entry["state"] == "active" else f" ({entry['state']})"
+    return (
+        f"{entry['cron']}  ({entry['timezone']}) -> {entry['queue']}, next {entry['next'] or 'never'}{state}"
+    )

@@ -19,16 +19,23 @@ class FileSchedules:
         self._config = config
         self._report_faults()
 
-    def apply(self) -> None:
-        """Makes the store hold the set. Raises StoreUnavailable and WrongServer."""
+    def apply(self, *, forced: bool = False) -> None:
+        """Makes the store hold the set, ``forced`` even if it has been replaced. Raises StoreUnavailable and WrongServer."""
         config, source = self._config, self._given.path
         if source is None:
             return
         faulty = {problem.schedule for problem in config.invalid}
         if not config.schedules:
             _log.warning("%s has no usable schedule: those in the store stay as they are", source)
-        for change in apply(self._store, config.schedules.values(), source, faulty):
+        applied = apply(self._store, config.schedules.values(), source, faulty, forced=forced)
+        for change in applied.changes:
             _log.info("%s", change)
+        if applied.is_old:
+            _log.warning(
+                "the schedules of %s are an older set, which has been replaced in the store: they are left aside."
+                " To go back to them, run `oncue cron apply`",
+                source,
+            )
 
     def reload(self) -> None:
         """Reads the file again and applies it; its other settings count from the next start on. Raises OncueError."""

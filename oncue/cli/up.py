@@ -106,7 +106,8 @@ def _put_schedules(store: "Store", given: Given, config: "Config") -> None:
     # The schedulers do the same at their start and find it done: so the lines below tell what holds.
     from oncue.cli.schedules import FileSchedules
 
-    FileSchedules(store, given, config).apply()
+    # The only machine there is: what its file says now holds, also after a step back.
+    FileSchedules(store, given, config).apply(forced=True)
 
 
 def _introduce(server: "EmbeddedValkey", store: "Store", app: str | None) -> None:

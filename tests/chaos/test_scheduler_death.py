@@ -8,7 +8,7 @@ import pytest
 
 from oncue import NewTask
 from oncue.common.clock import host_now_ms
-from oncue.scheduler.schedules import listed
+from oncue.scheduler.standing import infos
 from tests.chaos.crew import Crew, Member, dice
 from tests.chaos.moments import SECOND, ticks, wait_until
 from tests.support.waiting import eventually, pause
@@ -18,7 +18,7 @@ ONE_PASS_MS = 500
 
 
 def next_tick_ms(crew: Crew) -> int:
-    (schedule,) = listed(crew.store)
+    (schedule,) = infos(crew.store)
     assert schedule.next_ms is not None, schedule
     return schedule.next_ms
 

@@ -133,8 +133,8 @@ def test_stats_are_a_table_for_people_and_for_pipes(oncue: Run, app: App) -> Non
     assert oncue("stats").output == "no tasks yet\n"
     app.schedule_task(None, 1, queue="emails")
     lines = oncue("stats").output.splitlines()
-    assert lines[0].split() == ["queue", "delayed", "ready", "leased", "done", "dead", "cancelled"]
-    assert lines[1].split() == ["emails", "0", "1", "0", "0", "0", "0"]
+    assert lines[0].split() == ["queue", "delayed", "ready", "leased", "done", "dead", "cancelled", "blocked"]
+    assert lines[1].split() == ["emails", "0", "1", "0", "0", "0", "0", "0"]
 
 
 def test_a_terminal_gets_a_table_of_its_width(valkey: RedisServer, namespace: str, run_oncue: Start) -> None:

@@ -10,7 +10,8 @@ import pytest
 
 from oncue.common.config import load
 from oncue.common.store import Store
-from oncue.scheduler.schedules import apply, listed
+from oncue.scheduler.schedules import apply
+from oncue.scheduler.standing import infos
 from tests.support import product
 from tests.support.commands import ended
 from tests.support.processes import Process
@@ -45,17 +46,18 @@ def write(file: Path, *schedules: str) -> str:
 
 
 def names(store: Store) -> list[str]:
-    return [entry.name for entry in listed(store)]
+    return [entry.name for entry in infos(store) if entry.state != "removed"]
 
 
 def put(store: Store, path: str) -> list[str]:
     config = load(path, {}, {})
     faulty = {problem.schedule for problem in config.invalid}
-    return apply(store, config.schedules.values(), path, faulty)
+    return apply(store, config.schedules.values(), path, faulty).changes
 
 
 def beats(store: Store) -> int:
-    return sum(store.counts().get("beats", {}).values())
+    """How many ticks came: without a worker the first one's task waits, and the others are skipped for it."""
+    return sum(entry.fired + entry.skipped for entry in infos(store) if entry.name == "beat")
 
 
 def test_a_schedule_that_left_the_file_leaves_the_store(store: Store, file: Path) -> None:

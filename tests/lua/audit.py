@@ -10,7 +10,7 @@ from tests.lua.support import Lua
 CONSTANT = {b"seq", b"served", b"counts", b"bands", b"armed", b"notify"}
 """Keys whose size depends on the queues and settings alone, not on the tasks there ever were."""
 
-_STATES = ("delayed", "ready", "leased", "dead")
+_STATES = ("delayed", "ready", "leased", "dead", "blocked")
 
 
 @dataclass
@@ -46,6 +46,7 @@ def audit(lua: Lua, now: int = 0) -> dict[str, dict[str, int]]:
     _audit_pages(found, timetable, names, now)
     _audit_ready(found, timetable, names)
     _audit_timetable(found, timetable)
+    _audit_blocked(found)
     dead = set(client.zrange(keys.dead, 0, -1))
     sizes = [len(found.records[task_id]) + len(client.hget(keys.errors, task_id) or b"") for task_id in dead]
     assert int(client.get(keys.dead_bytes) or 0) == sum(sizes)
@@ -110,6 +111,23 @@ def _audit_timetable(found: _Found, timetable: dict[bytes, int]) -> None:
             task_id = member.partition(b":")[2]
             assert found.runs[task_id][:1] in (b"l", b"L")
             found.places[task_id].append("leased")
+
+
+def _audit_blocked(found: _Found) -> None:
+    """Each blocked task follows one that has not ended, and is found under its id."""
+    client, keys = found.lua.client, found.lua.keys
+    followers = client.hgetall(keys.followers)
+    waiting = {text[6:]: before for before, text in followers.items() if text[6:7] == b"+"}
+    for task_id, run in found.runs.items():
+        if run[:1] == b"b":
+            found.places[task_id].append("blocked")
+            record = found.records[task_id]
+            member = b"+" + record[1:5] + b"%d" % record[11] + record[13 : 13 + record[12]] + b":" + task_id
+            assert waiting.pop(member) == run[21:]
+    assert waiting == {}
+    for before in followers:
+        assert before in found.records
+        assert found.runs.get(before, b"w")[:1] != b"x"
 
 
 def _audit_marks(found: _Found) -> None:

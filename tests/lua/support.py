@@ -5,6 +5,7 @@ Nothing here reads a clock: each call is given its `now`.
 
 from __future__ import annotations
 
+import json
 import struct
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -75,6 +76,21 @@ class Task(NamedTuple):
     @property
     def bucket(self) -> bytes:
         return bucket(self.due, self.band, self.queue)
+
+
+class Tick(NamedTuple):
+    """What `fire` is told of one planned instant, or of a stretch of missed ones."""
+
+    kind: str
+    planned: int
+    what: str
+    record: bytes | int
+    number: int = 0
+
+
+def fired(task: Task, planned: int, kind: str = "fire") -> Tick:
+    """A tick that becomes this task, or is skipped."""
+    return Tick(kind, planned, task.id, task.record)
 
 
 class Held(NamedTuple):
@@ -194,6 +210,7 @@ class Lua:
             k.notify,
             k.finished,
             k.errors,
+            k.followers,
         ]
         args: list[Arg] = [now, lease, most, most_bytes, keep, len(asked)]
         for name, weight, bands in asked:
@@ -206,7 +223,17 @@ class Lua:
     ) -> Call:
         """`kept`: results, and for how long in ms, by task."""
         k = self.keys
-        keys = [k.runs, k.timetable, k.counts, k.records, k.finished, k.errors, k.armed, k.notify]
+        keys = [
+            k.runs,
+            k.timetable,
+            k.counts,
+            k.records,
+            k.finished,
+            k.errors,
+            k.armed,
+            k.notify,
+            k.followers,
+        ]
         results = [task for task in held if task.id in (kept or {})]
         args: list[Arg] = [now, keep, len(results)]
         for task in results:
@@ -216,7 +243,17 @@ class Lua:
 
     def abandon(self, now: int, *held: Held, keep: int = KEEP) -> Call:
         k = self.keys
-        keys = [k.runs, k.timetable, k.counts, k.records, k.finished, k.errors, k.armed, k.notify]
+        keys = [
+            k.runs,
+            k.timetable,
+            k.counts,
+            k.records,
+            k.finished,
+            k.errors,
+            k.armed,
+            k.notify,
+            k.followers,
+        ]
         return self.call("abandon", keys, [now, keep, *(arg for task in held for arg in task.args)])
 
     def retry(
@@ -233,6 +270,7 @@ class Lua:
     def bury(self, now: int, *held: Held, error: str = '{"type":"Boom"}', counted: str = "failed") -> Call:
         k = self.keys
         keys = [k.runs, k.timetable, k.counts, k.dead, k.errors, k.records, k.dead_bytes, k.armed, k.notify]
+        keys.append(k.followers)
         args = [arg for task in held for arg in (*task.args, error, counted)]
         return self.call("bury", keys, [now, *args])
 
@@ -251,6 +289,7 @@ class Lua:
         k = self.keys
         keys = [k.runs, k.timetable, k.counts, k.records, k.bands, k.dead, k.errors, k.armed, k.notify]
         keys.append(k.dead_bytes)
+        keys.append(k.followers)
         for member in leases:
             queue = member[2:].partition(b":")[0].decode()
             keys += (k.ready(queue, int(member[1:2])), k.wake(queue))
@@ -292,24 +331,131 @@ class Lua:
         return self.call("list_dead", [self.keys.dead], [order, instant, last, most])
 
     def fire(
-        self, now: int, name: str, planned: int, following: int | None, task: Task, known: str = "h1"
+        self,
+        now: int,
+        name: str,
+        planned: int,
+        following: int | None,
+        task: Task,
+        known: str = "h1",
+        *,
+        overlap: str = "skip",
+        every: int | None = None,
+    ) -> Call:
+        """One tick, on time."""
+        return self.fire_all(
+            now, name, planned, following, fired(task, planned), known=known, overlap=overlap, every=every
+        )
+
+    def fire_all(
+        self,
+        now: int,
+        name: str,
+        planned: int,
+        following: int | None,
+        *ticks: Tick,
+        known: str = "h1",
+        overlap: str = "skip",
+        every: int | None = None,
+        queue: str = "q",
+        band: int = 5,
     ) -> Call:
         k = self.keys
         fixed = [k.timetable, k.schedules, k.records, k.runs, k.counts, k.bands, k.seq, k.armed, k.notify]
-        keys = [*fixed, k.ready(task.queue, task.band), k.wake(task.queue)]
-        last = "" if following is None else following
-        return self.call("fire", keys, [now, name, planned, known, last, task.id, task.record])
+        fixed += [k.followers, k.finished, k.schedule(name), k.history(name)]
+        keys = [*fixed, k.ready(queue, band), k.wake(queue)]
+        last, after = ("" if number is None else number for number in (following, every))
+        args: list[Arg] = [now, name, planned, known, last, last, after, overlap, KEEP]
+        return self.call("fire", keys, [*args, *(arg for tick in ticks for arg in tick)])
 
-    def put_schedule(self, name: str, tick: int | None, known: str = "h1", definition: str = "{}") -> Call:
+    def trigger(
+        self,
+        now: int,
+        name: str,
+        *tasks: Task,
+        known: str = "h1",
+        what: str = "triggered",
+        overlap: str = "line",
+        forced: bool = False,
+        queue: str = "q",
+        band: int = 5,
+    ) -> Call:
         k = self.keys
-        args = [name, known, definition, "" if tick is None else tick]
-        return self.call("put_schedule", [k.timetable, k.schedules, k.armed, k.notify], args)
+        keys = [k.schedules, k.records, k.runs, k.timetable, k.counts, k.bands, k.seq, k.armed, k.notify]
+        keys += [k.followers, k.schedule(name), k.history(name), k.backfilled(name)]
+        args: list[Arg] = [now, name, known, what, overlap, int(forced)]
+        args += (arg for task in tasks for arg in (task.due, task.id, task.record))
+        return self.call("trigger", [*keys, k.ready(queue, band), k.wake(queue)], args)
 
-    def remove_schedule(self, name: str, known: str = "") -> Call:
-        return self.call("remove_schedule", [self.keys.timetable, self.keys.schedules], [name, known])
+    def put_schedule(
+        self,
+        name: str,
+        tick: int | None,
+        known: str = "h1",
+        definition: str = "{}",
+        *,
+        now: int = NOW,
+        replaces: str = "*",
+        every: int | None = None,
+        file: str = "",
+        revision: str = "",
+    ) -> Call:
+        k = self.keys
+        keys = [k.timetable, k.schedules, k.records, k.runs, k.followers, k.armed, k.notify, k.revisions]
+        at, after = ("" if number is None else number for number in (tick, every))
+        args: list[Arg] = [now, file, revision, name, known, definition, replaces, at, at, after, ""]
+        return self.call("put_schedule", [*keys, k.schedule(name)], args)
 
-    def disarm(self, name: str, known: str) -> Call:
-        return self.call("disarm", [self.keys.timetable, self.keys.schedules], [name, known])
+    def remove_schedule(
+        self,
+        name: str,
+        known: str = "",
+        *,
+        for_good: bool = False,
+        file: str = "",
+        revision: str = "",
+        now: int = NOW,
+    ) -> Call:
+        k = self.keys
+        keys = [k.timetable, k.schedules, k.followers, k.revisions]
+        keys += [k.schedule(name), k.history(name), k.backfilled(name)]
+        return self.call("remove_schedule", keys, [now, name, known, int(for_good), file, revision])
+
+    def disarm(self, name: str, known: str, reason: str = "no") -> Call:
+        k = self.keys
+        return self.call(
+            "disarm", [k.timetable, k.schedules, k.followers, k.schedule(name)], [name, known, reason]
+        )
+
+    def pause(self, now: int, name: str, who: str = "ada", why: str = "holidays") -> Call:
+        k = self.keys
+        return self.call(
+            "pause", [k.timetable, k.schedules, k.followers, k.schedule(name)], [now, name, who, why]
+        )
+
+    def resume(
+        self,
+        now: int,
+        name: str,
+        tick: int | None,
+        *skipped: tuple[int, int, int],
+        known: str = "h1",
+        every: int | None = None,
+        stay: bool = False,
+    ) -> Call:
+        k = self.keys
+        keys = [k.timetable, k.schedules, k.records, k.runs, k.followers, k.armed, k.notify]
+        keys += [k.schedule(name), k.history(name)]
+        at, after = ("" if number is None else number for number in (tick, every))
+        args: list[Arg] = [now, name, known, at, at, after, "1" if stay else ""]
+        args += (number for stretch in skipped for number in stretch)
+        return self.call("resume", keys, args)
+
+    def claim_revision(
+        self, file: str, revision: str, *, forced: bool = False, order: int | str = ""
+    ) -> Call:
+        args: list[Arg] = [file, revision, int(forced), order]
+        return self.call("claim_revision", [self.keys.revisions], args)
 
     def survey(self) -> Call:
         return self.call("survey", [self.keys.timetable, self.keys.armed, self.keys.notify], [])
@@ -322,7 +468,8 @@ class Lua:
         """Declares the page and the bucket that each task's due time, band and queue speak of."""
         k = self.keys
         table = KeyTable(
-            k.records, k.runs, k.timetable, k.counts, k.stale, k.finished, k.errors, k.armed, k.notify
+            *(k.records, k.runs, k.timetable, k.counts, k.stale, k.finished, k.errors, k.armed, k.notify),
+            k.followers,
         )
         args: list[Arg] = [now, keep]
         for task in tasks:
@@ -438,6 +585,15 @@ class Lua:
         return self.keys.ready(queue, band), self.keys.wake(queue)
 
     # ---- what is there
+
+    def schedule_state(self, name: str) -> dict[str, str]:
+        """How a schedule stands."""
+        found = self.client.hgetall(self.keys.schedule(name))
+        return {field.decode(): value.decode() for field, value in found.items()}
+
+    def history(self, name: str) -> list[dict[str, Any]]:
+        """What became of a schedule's planned instants, the oldest first."""
+        return [json.loads(entry) for entry in self.client.lrange(self.keys.history(name), 0, -1)][::-1]
 
     def timetable(self) -> dict[bytes, int]:
         found = self.client.zrange(self.keys.timetable, 0, -1, withscores=True)

@@ -38,9 +38,13 @@ VALID: dict[str, Callable[[Lua, list[Held]], Call]] = {
     "list_dead": lambda lua, held: lua.list_dead("newest", NOW, "x"),
     "sweep": lambda lua, held: lua.sweep(NOW + KEEP),
     "fire": lambda lua, held: lua.fire(NOW, "report", NOW, NOW + 60_000, Task("tick", NOW)),
-    "put_schedule": lambda lua, held: lua.put_schedule("other", NOW),
+    "put_schedule": lambda lua, held: lua.put_schedule("third", NOW),
     "remove_schedule": lambda lua, held: lua.remove_schedule("report"),
     "disarm": lambda lua, held: lua.disarm("report", "h1"),
+    "trigger": lambda lua, held: lua.trigger(NOW, "report", Task("tick", NOW)),
+    "pause": lambda lua, held: lua.pause(NOW, "report"),
+    "resume": lambda lua, held: lua.resume(NOW, "other", NOW, (NOW, NOW, 1)),
+    "claim_revision": lambda lua, held: lua.claim_revision("file", "r1", order=7),
     "survey": lambda lua, held: lua.survey(),
     "locate": lambda lua, held: lua.locate(NOW, "held0"),
     "cancel": lambda lua, held: lua.cancel(NOW, SAME[0], Task("far", FAR)),
@@ -65,10 +69,14 @@ NUMBERS = {
     "redrive": [0, 1, 4, 5],
     "list_dead": [1, 3],
     "sweep": [0, 1],
-    "fire": [0, 2, 4],
-    "put_schedule": [3],
-    "remove_schedule": [],
+    "fire": [0, 2, 4, 5, 6, 8, 10, 13],
+    "put_schedule": [0, 7, 8, 9],
+    "remove_schedule": [0],
     "disarm": [],
+    "trigger": [0, 6],
+    "pause": [0],
+    "resume": [0, 3, 4, 5, 7, 8, 9],
+    "claim_revision": [3],
     "survey": [],
     "locate": [0],
     "cancel": [0, 1],
@@ -93,6 +101,8 @@ def full(lua: Lua) -> tuple[Lua, list[Held]]:
     lua.complete(NOW, held.pop()).run()
     lua.schedule(NOW, *SAME, Task("far", FAR), Task("ready"), Task("rival", NOW, "r")).run()
     lua.put_schedule("report", NOW).run()
+    lua.put_schedule("other", NOW).run()
+    lua.pause(NOW, "other").run()
     lua.client.delete(lua.keys.wake("q"), lua.keys.wake("r"))
     return lua, held
 

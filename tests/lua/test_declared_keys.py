@@ -42,7 +42,18 @@ ONE_KEY = {
         "LTRIM",
         "ZADD",
     ),
-    *("ZREM", "ZSCORE", "ZCOUNT", "ZCARD", "ZRANGE", "ZRANGEBYSCORE", "XADD", "XREVRANGE"),
+    *(
+        "ZREM",
+        "ZREMRANGEBYRANK",
+        "HLEN",
+        "ZSCORE",
+        "ZCOUNT",
+        "ZCARD",
+        "ZRANGE",
+        "ZRANGEBYSCORE",
+        "XADD",
+        "XREVRANGE",
+    ),
 }
 SEVERAL_KEYS = {"DEL", "UNLINK", "EXISTS"}
 

@@ -21,6 +21,9 @@ TYPES = ("hash", "list", "sorted set", "string", "stream")
 SCRIPTS = sorted(path.stem for path in (protocol.ROOT / "lua").glob("*.lua"))
 METHODS = {
     "page": Keys("oncue", 0).page(7),
+    "schedule": Keys("oncue", 0).schedule("nightly"),
+    "history": Keys("oncue", 0).history("nightly"),
+    "backfilled": Keys("oncue", 0).backfilled("nightly"),
     "bucket": Keys("oncue", 0).bucket(7, 5, "emails"),
     "ready": Keys("oncue", 0).ready("emails", 5),
     "wake": Keys("oncue", 0).wake("emails"),

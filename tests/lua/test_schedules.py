@@ -10,7 +10,8 @@ TICK, NEXT = NOW + 1000, NOW + 61_000
 
 
 def put(lua: Lua, tick: int | None = TICK, known: str = "h1") -> int:
-    return int(lua.put_schedule("report", tick, known, '{"cron":"* * * * *"}').run())
+    (answer,) = lua.put_schedule("report", tick, known, '{"cron":"* * * * *"}').run()
+    return int(answer)
 
 
 def test_a_schedule_is_created_with_its_first_tick(lua: Lua) -> None:
@@ -28,21 +29,21 @@ def test_the_same_definition_from_a_second_scheduler_moves_no_tick(lua: Lua) -> 
 
 def test_an_edited_schedule_takes_its_new_tick(lua: Lua) -> None:
     put(lua)
-    assert put(lua, NEXT, "h2") == 1
+    assert put(lua, NEXT, "h2") == 2
     assert lua.timetable() == {b"treport": NEXT}
     assert lua.client.hget(lua.keys.schedules, "report")[:2] == b"h2"
 
 
 def test_an_edited_schedule_without_a_further_tick_has_none(lua: Lua) -> None:
     put(lua)
-    assert put(lua, None, "h2") == 1
+    assert put(lua, None, "h2") == 2
     assert lua.timetable() == {}
 
 
 def test_a_tick_becomes_one_task_and_the_next_tick_takes_its_place(lua: Lua) -> None:
     put(lua)
-    fired, flat = lua.fire(TICK, "report", TICK, NEXT, Task("report:1", TICK)).run()
-    assert fired == 1
+    fired, flat, became, _ = lua.fire(TICK, "report", TICK, NEXT, Task("report:1", TICK)).run()
+    assert (fired, became) == (1, [b"ready"])
     assert (b"treport", NEXT) in head(flat)
     assert lua.timetable()[b"treport"] == NEXT
     assert lua.counts() == {"ready": 1}
@@ -98,8 +99,11 @@ def test_a_removed_schedule_fires_no_more_and_its_tasks_stay(lua: Lua) -> None:
     assert lua.remove_schedule("report", "h1").run() == 0
     assert lua.fire(NEXT, "report", NEXT, NEXT + 1, Task("report:2", NEXT)).run()[0] == 0
     assert lua.counts() == {"ready": 1}
-    assert b"schedules" not in lua.names()
     assert b"treport" not in lua.timetable()
+    assert lua.schedule_state("report")["state"] == "removed"
+    assert len(lua.history("report")) == 1
+    assert lua.remove_schedule("report", "h1", for_good=True).run() == 1
+    assert not {b"schedules", b"schedule:report", b"history:report"} & lua.names()
 
 
 def test_a_schedule_edited_meanwhile_is_not_removed(lua: Lua) -> None:
@@ -111,16 +115,17 @@ def test_a_schedule_edited_meanwhile_is_not_removed(lua: Lua) -> None:
 
 def test_a_tick_without_its_schedule_is_cleared_away(lua: Lua) -> None:
     lua.client.zadd(lua.keys.timetable, {b"treport": TICK})
-    assert lua.fire(TICK, "report", TICK, NEXT, Task("report:1", TICK)).run() == [0, []]
+    assert lua.fire(TICK, "report", TICK, NEXT, Task("report:1", TICK)).run() == [0, [], [], b""]
     assert lua.timetable() == {}
 
 
 def test_a_schedule_that_nobody_can_use_stays_and_gets_no_ticks_until_it_is_edited(lua: Lua) -> None:
     put(lua)
     assert lua.disarm("report", "h1").run() == 1
-    assert lua.disarm("report", "h1").run() == 0
+    assert lua.disarm("report", "h1").run() == 1
     assert lua.timetable() == {}
+    assert lua.schedule_state("report")["state"] == "invalid"
     assert b"schedules" in lua.names()
-    assert put(lua, NEXT, "h2") == 1
+    assert put(lua, NEXT, "h2") == 2
     assert lua.disarm("report", "h1").run() == 0
     assert lua.timetable() == {b"treport": NEXT}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oncue.common.keys import page_of
-from tests.lua.support import KEEP, LEASE, MANY, NOW, Asked, Lua, Task, far, opening, tasks
+from tests.lua.support import KEEP, LEASE, MANY, NOW, Asked, Lua, Task, Tick, far, fired, opening, tasks
 
 DUE = NOW + 1000
 FAR = far()
@@ -109,7 +109,36 @@ def _schedules(lua: Lua) -> None:
     lua.put_schedule("report", DUE).run()
     lua.fire(DUE, "report", DUE, DUE + 60_000, Task("tick", DUE)).run()
     lua.fire(DUE, "report", DUE, DUE + 60_000, Task("tick", DUE)).run()
-    lua.fire(DUE + 60_000, "report", DUE + 60_000, None, Task("tick2", DUE + 60_000)).run()
-    lua.put_schedule("report", None, "h2").run()
-    lua.disarm("report", "h2").run()
+    lua.fire(DUE + 60_000, "report", DUE + 60_000, DUE + 120_000, Task("tick2", DUE + 60_000)).run()
+    _overlaps(lua, DUE + 120_000)
+    lua.claim_revision("file", "r1").run()
+    lua.put_schedule("report", DUE, "h2", file="file", revision="r1").run()
+    lua.pause(DUE, "report").run()
+    lua.put_schedule("report", DUE, "h3").run()
+    lua.resume(DUE, "report", DUE, (DUE, DUE, 1), known="h3", stay=True).run()
+    lua.resume(DUE, "report", DUE + 90_000, (DUE, DUE, 1), (DUE + 1, DUE + 9, 5), known="h3").run()
+    lua.disarm("report", "h3").run()
+    lua.put_schedule("report", None, "h4").run()
     lua.remove_schedule("report").run()
+    lua.remove_schedule("report", for_good=True).run()
+
+
+def _overlaps(lua: Lua, now: int) -> None:
+    for n, overlap in enumerate(("queue", "queue", "replace", "allow")):
+        at = now + n * 60_000
+        task = Task(f"over{n}", at)
+        missed = Tick("missed", at - 9, "down", at - 5, 4)
+        lua.fire_all(
+            at, "report", at, at + 60_000, missed, fired(task, at, "line"), fired(task, at), overlap=overlap
+        ).run()
+    lua.trigger(now, "report", Task("by-hand", now), Task("again", now)).run()
+    lua.trigger(now, "report", Task("past", now - 60_000), what="backfilled").run()
+    lua.cancel(now, Task("over1"), Task("again"), Task("over3")).run()
+    at = now + 4 * 60_000
+    lua.put_schedule("report", at, "h1b").run()
+    lua.fire(at, "report", at, None, Task("end", at), known="h1b", overlap="allow", every=1000).run()
+    for held in lua.take_all(at):
+        lua.complete(at, held).run()
+    lua.promote_due(at)
+    for held in lua.take_all(at):
+        lua.bury(at, held).run()

@@ -1,0 +1,187 @@
+"""``App.schedules``: list, create, change, pause, resume, trigger, backfill and remove schedules at run time."""
+
+from collections.abc import Callable
+from dataclasses import fields
+from functools import partial
+from typing import Any, TypeVar
+
+import msgspec
+
+from oncue.common import ids, record
+from oncue.common.configtypes import ScheduleConfig
+from oncue.common.due import due_ms
+from oncue.common.errors import BadInput, NotFound, WrongState
+from oncue.common.store import Store
+from oncue.common.task import DEFAULT_QUEUE
+from oncue.scheduler import backfill as backfills
+from oncue.scheduler import schedule_calls, standing
+from oncue.scheduler.backfill import Backfilled
+from oncue.scheduler.definition import Definition, defined, short
+from oncue.scheduler.fire import task_record
+from oncue.scheduler.schedules import put, resume
+from oncue.scheduler.standing import ScheduleInfo, Stored
+
+T = TypeVar("T")
+_SETTINGS = {field.name for field in fields(ScheduleConfig)} - {"name", "line"}
+
+
+class Schedules:
+    """The schedules in the store, by name.
+
+    Every method raises NotFound for a schedule that is not there, StoreUnavailable and WrongServer. Refused input
+    (BadInput, CronError) leaves everything as it was.
+    """
+
+    def __init__(self, store: Store, max_data_bytes: int) -> None:
+        self._store = store
+        self._max_data_bytes = max_data_bytes
+
+    def get(self, name: str) -> ScheduleInfo:
+        """How a schedule stands."""
+        return standing.info(self._stored(name))
+
+    def history(self, name: str) -> list[dict[str, Any]]:
+        """What became of its last 100 or so planned instants, the newest decision first: see ``standing.history``."""
+        return standing.history(self._store, _name(name))
+
+    def create(self, name: str, **settings: Any) -> ScheduleInfo:
+        """Creates a schedule. ``settings`` are named like the fields of ``ScheduleConfig``: cron, timezone, queue, ...
+
+        Raises WrongState if there is one of that name.
+        """
+        usual = {"cron": None, "timezone": "UTC", "queue": DEFAULT_QUEUE, "data": None}
+        definition = self._defined(_name(name), usual | settings)
+        shard = self._store.shard(definition.config.queue)
+        for other in self._store.shards:
+            if other is not shard and self._is_in(other, name):
+                raise WrongState(f"there is a schedule {name} already; change it, or remove it first")
+        (answer,) = put(self._store, shard, [definition], replaces=b"")
+        if answer == schedule_calls.CHANGED_MEANWHILE and self._stored(name).hash != definition.hash:
+            raise WrongState(f"there is a schedule {name} already; change it, or remove it first")
+        return self.get(name)
+
+    def change(self, name: str, **settings: Any) -> ScheduleInfo:
+        """Changes some settings of a schedule, the others stay; its next tick comes strictly after now.
+
+        A schedule that came from a file is on its own afterwards, until a newer revision of that file has it, or
+        `oncue cron apply`. Raises WrongState if it cannot be read (create it anew), or is edited at the same moment.
+        """
+        entry = self._stored(name)
+        if entry.state == "removed":
+            raise NotFound(f"schedule {name} was removed")
+        before = _read(entry).config
+        definition = self._defined(name, {key: getattr(before, key) for key in _SETTINGS} | settings)
+        shard = self._store.shard(definition.config.queue)
+        replaces = entry.hash if shard is entry.shard else b""
+        (answer,) = put(self._store, shard, [definition], replaces=replaces)
+        if answer == schedule_calls.CHANGED_MEANWHILE and self._stored(name).hash != definition.hash:
+            raise WrongState(f"schedule {name} was edited at the same moment: look at it, and try again")
+        if shard is not entry.shard:
+            # The queue lives on another shard: there first, here afterwards, so that it is never nowhere.
+            self._call(entry, partial(schedule_calls.remove_schedule, entry.shard, name, entry.hash))
+        return self.get(name)
+
+    def pause(self, name: str, *, by: str = "", why: str = "") -> ScheduleInfo:
+        """No more ticks until ``resume``, whatever is edited or loaded meanwhile; its tasks go on.
+
+        Raises WrongState if it is finished, invalid or removed.
+        """
+        entry = self._stored(name)
+        state = self._call(entry, partial(schedule_calls.pause, entry.shard, name, by[:200], why[:1000]))
+        if state != "paused":
+            raise WrongState(f"schedule {name} is {state}: there is nothing to pause")
+        return self.get(name)
+
+    def resume(self, name: str) -> ScheduleInfo:
+        """Goes on with the next tick; those that came meanwhile count as skipped. Raises WrongState if it is not paused."""
+        for _ in range(5):
+            entry = self._stored(name)
+            if entry.state != "paused":
+                raise WrongState(f"schedule {name} is {entry.state}, not paused")
+            definition = _read(entry)
+            now = self._store.persist(entry.shard, entry.shard.now_ms)
+            answer = self._call(entry, partial(resume, entry, definition, now))
+            if answer >= 0:
+                return self.get(name)
+        raise WrongState(f"schedule {name} is edited again and again: try later")
+
+    def trigger(self, name: str) -> str:
+        """Makes a task now, beside the ticks, and returns its id.
+
+        It waits (state "blocked") for a run that goes on, unless the schedule's overlap is "allow".
+        """
+        for _ in range(5):
+            entry = self._usable(name)
+            definition = _read(entry)
+            now = self._store.persist(entry.shard, entry.shard.now_ms)
+            task_id = f"{short(name)}+{ids.new_ids(1)[0]}"
+            body = task_record(definition, now, 0, due_ms=now)
+            call = partial(
+                schedule_calls.trigger, entry.shard, definition, "triggered", [(now, task_id, body)]
+            )
+            if self._call(entry, call) is not None:
+                return task_id
+        raise WrongState(f"schedule {name} is edited again and again: try later")
+
+    def backfill(self, name: str, start: object, end: object, *, forced: bool = False) -> Backfilled:
+        """Makes the tasks of the planned instants from ``start`` to ``end``, both included and at most now.
+
+        The instants are given as ``schedule_task`` takes them. One that has had its task is left out unless ``forced``.
+        Raises WrongState where the schedule is edited meanwhile.
+        """
+        entry = self._usable(name)
+        _read(entry)
+        return backfills.backfill(self._store, entry, due_ms(start, 0), due_ms(end, 0), forced=forced)
+
+    def remove(self, name: str, *, for_good: bool = False) -> None:
+        """Removes a schedule; its tasks go on. Its history stays, unless ``for_good``."""
+        entry = self._stored(name)
+        for shard in self._store.shards:
+            if shard is entry.shard or self._is_in(shard, name, removed=for_good):
+                self._store.persist(
+                    shard, partial(schedule_calls.remove_schedule, shard, name, b"", for_good=for_good)
+                )
+
+    # Last, since it takes the name of the type from those that come after it.
+    def list(self) -> list[ScheduleInfo]:
+        """All schedules by name, faulty and removed ones too."""
+        return standing.infos(self._store)
+
+    def _defined(self, name: str, settings: dict[str, Any]) -> Definition:
+        for key in settings.keys() - _SETTINGS:
+            raise BadInput(f"{key!r} is no setting of a schedule; allowed: {', '.join(sorted(_SETTINGS))}")
+        record.encoded(settings["data"], self._max_data_bytes)
+        if isinstance(settings["data"], bytes | bytearray | memoryview):
+            raise BadInput("the data of a schedule is JSON, not bytes")
+        try:
+            config = msgspec.convert(settings | {"name": name}, ScheduleConfig)
+        except msgspec.ValidationError as error:
+            raise BadInput(f"schedule {name}: {error}") from None
+        return defined(config, "")
+
+    def _stored(self, name: str) -> Stored:
+        return standing.stored(self._store, _name(name))
+
+    def _usable(self, name: str) -> Stored:
+        entry = self._stored(name)
+        if entry.state == "removed":
+            raise NotFound(f"schedule {name} was removed")
+        return entry
+
+    def _is_in(self, shard: Any, name: str, *, removed: bool = False) -> bool:
+        found = self._store.persist(shard, partial(standing.find, shard, name))
+        return any(removed or entry.state != "removed" for entry in found)
+
+    def _call(self, entry: Stored, action: Callable[[], T]) -> T:
+        return self._store.persist(entry.shard, action)
+
+
+def _read(entry: Stored) -> Definition:
+    """The definition; raises CronError and BadInput of one that nobody can use."""
+    return entry.read()
+
+
+def _name(name: object) -> str:
+    if not isinstance(name, str) or not name or len(name) > 128:
+        raise BadInput(f"{name!r:.200} is no name of a schedule")
+    return name

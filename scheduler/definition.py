@@ -1,0 +1,125 @@
+"""A schedule's definition: as stored, and as the duties use it."""
+
+import hashlib
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from oncue.common.configtypes import ScheduleConfig
+from oncue.common.errors import BadInput, CronError
+from oncue.common.keys import queue_name
+from oncue.common.rule import Rule
+from oncue.common.task import instant
+from oncue.common.timing import Timing
+
+HASH_BYTES = 32
+"""A stored definition is its hash in so many hexadecimal digits, then JSON."""
+
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+
+
+_TIMING = Timing.__struct_fields__
+
+
+def rule_of(config: ScheduleConfig) -> Rule:
+    """The rule of a definition, also of one that is not enabled: somebody may resume it. Raises CronError."""
+    settings = {name: getattr(config, name) for name in _TIMING}
+    return Rule(config.name, Timing(**settings | {"enabled": True}))
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A definition as fired: ``hash`` guards against an edit between look and tick.
+
+    ``source`` names the file that it came from, so that the file can take it back; "" if a program made it.
+    """
+
+    name: str
+    hash: bytes
+    config: ScheduleConfig
+    source: str
+    rule: Rule
+
+    @property
+    def every_ms(self) -> int | None:
+        """The time from the end of a run to the next tick, where ticks count from there."""
+        config = self.config
+        return round(config.every_s * 1000) if config.from_end and config.every_s else None
+
+    def next_tick(self, after_ms: int) -> list[int | str]:
+        """What scripts are told of the next tick: planned instant, instant in the timetable, time after a run's end."""
+        return self.told(self.rule.next_after(after_ms))
+
+    def told(self, planned_ms: int | None) -> list[int | str]:
+        """The same of a planned instant that is known, or of none."""
+        every = "" if self.every_ms is None else self.every_ms
+        return ["", "", every] if planned_ms is None else [planned_ms, self.rule.runs_at(planned_ms), every]
+
+    def stored(self) -> bytes:
+        """The JSON that stands after the hash."""
+        config = self.config
+        usual = {
+            "cron": config.cron,
+            "timezone": config.timezone,
+            "queue": config.queue,
+            "data": config.data,
+            "priority": config.priority,
+            "source": self.source,
+        }
+        return msgspec.json.encode(usual | config.options())
+
+
+def hash_of(config: ScheduleConfig, source: str) -> bytes:
+    """What stands before the JSON: the same settings from the same file have the same hash in every process."""
+    text = f"{config.definition_hash} {source}"
+    return hashlib.sha256(text.encode()).hexdigest()[:HASH_BYTES].encode()
+
+
+def defined(config: ScheduleConfig, source: str) -> Definition:
+    """The definition that a file, or with an empty ``source`` a program, gives. Raises CronError and BadInput."""
+    return Definition(config.name, hash_of(config, source), config, source, checked(config))
+
+
+def read(name: str, text: bytes) -> Definition:
+    """A definition from the store; raises CronError or BadInput in one sentence if nobody can use it."""
+    try:
+        entries = msgspec.json.decode(text[HASH_BYTES:], type=dict[str, Any])
+        source = msgspec.convert(entries.get("source", ""), str)
+        config = msgspec.convert(entries | {"name": name}, ScheduleConfig)
+    except (msgspec.DecodeError, msgspec.ValidationError, ValueError, RecursionError) as error:
+        raise BadInput(f"schedule {name}: its stored definition cannot be read ({error})") from None
+    return Definition(name, text[:HASH_BYTES], config, source, checked(config))
+
+
+def checked(config: ScheduleConfig) -> Rule:
+    """The rule, if all settings can be used; raises CronError and BadInput."""
+    if not _NAME.fullmatch(config.name):
+        raise BadInput("a schedule's name has 1 to 128 of the characters A-Z a-z 0-9 _ . -")
+    for name, low, high in (("priority", 0, 9), ("catch_up_max", 1, 100_000)):
+        value = getattr(config, name)
+        if not low <= value <= high:
+            raise BadInput(f"schedule {config.name}: its {name} is {value}; allowed: {low} to {high}")
+    queue_name(config.queue)
+    try:
+        return rule_of(config)
+    except (ValueError, OverflowError) as error:
+        if isinstance(error, (BadInput, CronError)):
+            raise
+        raise BadInput(f"schedule {config.name}: {error}") from None
+
+
+def tick_id(name: str, planned_ms: int) -> str:
+    """The id of a tick's task: the same from every scheduler, so that one instant makes one task."""
+    # Ticks that count from the end of a run have milliseconds.
+    fraction = f".{planned_ms % 1000:03}" if planned_ms % 1000 else ""
+    return f"{short(name)}@{instant(planned_ms).strftime('%Y-%m-%dT%H:%M:%S')}{fraction}Z"
+
+
+def short(name: str) -> str:
+    """A schedule's name as it begins the ids of its tasks."""
+    # An id has at most 128 characters; a long name is told from its like by a hash.
+    if len(name) <= 100:
+        return name
+    return f"{name[:80]}.{hashlib.sha256(name.encode()).hexdigest()[:16]}"

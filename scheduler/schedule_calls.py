@@ -1,0 +1,161 @@
+"""The scripts that put, pause, resume and remove schedules: one call each, not repeated; they raise what redis-py raises."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from oncue.common.shard import Shard
+from oncue.scheduler.catch_up import Missed
+from oncue.scheduler.definition import Definition
+
+MOST_SET_BACK_MS = 86_400_000
+
+CREATED, EDITED, SAME, CHANGED_MEANWHILE, OUTDATED, FIRE_FIRST = 1, 2, 0, -1, -2, -3
+"""What ``put_schedules`` answers for each schedule."""
+
+Arguments = list[bytes | str | int]
+
+
+class Origin(NamedTuple):
+    """A file and the revision of it that is being put; both "" for what a program puts."""
+
+    file: str = ""
+    revision: str = ""
+
+
+BY_HAND = Origin()
+
+
+def put_schedules(
+    shard: Shard, definitions: Sequence[Definition], origin: Origin, replaces: bytes = b"*"
+) -> list[int]:
+    """Creates or edits schedules, each with its next tick after now; ``replaces``: the hash to be replaced, b"" for none."""
+    keys, now = shard.keys, shard.now_ms()
+    client: Any = shard.link.client
+    pipeline = client.pipeline(transaction=False)
+    for definition in definitions:
+        pipeline.hget(keys.schedule(definition.name), "through")
+    through = pipeline.execute()
+    fixed = [
+        keys.timetable,
+        keys.schedules,
+        keys.records,
+        keys.runs,
+        keys.followers,
+        keys.armed,
+        keys.notify,
+        keys.revisions,
+    ]
+    args: Arguments = [now, *origin]
+    for definition, last in zip(definitions, through, strict=True):
+        name, off = definition.name, "" if definition.config.enabled else "1"
+        fixed.append(keys.schedule(name))
+        tick = definition.next_tick(after(now, last and last.decode(errors="replace")))
+        args += (name, definition.hash, definition.stored(), replaces, *tick, off)
+    answers: list[int] = shard.call("put_schedule", fixed, args)
+    return answers
+
+
+def remove_schedule(
+    shard: Shard, name: str, known: bytes, origin: Origin = BY_HAND, *, for_good: bool = False
+) -> bool:
+    """Removes a schedule if its definition has this hash, or any with b"" for the hash."""
+    keys = shard.keys
+    fixed = (keys.timetable, keys.schedules, keys.followers, keys.revisions)
+    own = (keys.schedule(name), keys.history(name), keys.backfilled(name))
+    return bool(
+        shard.call("remove_schedule", [*fixed, *own], [shard.now_ms(), name, known, int(for_good), *origin])
+    )
+
+
+def claim_revision(shard: Shard, origin: Origin, order: int | None, *, forced: bool) -> tuple[int, int]:
+    """1 new, and in force from now on; 0 in force already; -1 it was in force and has been replaced since; and its order.
+
+    The first shard gives the order, the others are told it.
+    """
+    args: Arguments = [*origin, int(forced), "" if order is None else order]
+    claimed, given = shard.call("claim_revision", [shard.keys.revisions], args)
+    return claimed, given
+
+
+def pause(shard: Shard, name: str, by: str, why: str) -> str:
+    """Pauses a schedule; the state that it is in now, or "unknown"."""
+    keys = shard.keys
+    fixed = (keys.timetable, keys.schedules, keys.followers, keys.schedule(name))
+    answer: bytes = shard.call("pause", fixed, [shard.now_ms(), name, by, why])
+    return answer.decode()
+
+
+def after(now_ms: int, through: str | None) -> int:
+    """After which instant a schedule's next tick comes, whose ticks have been decided ``through`` an instant.
+
+    Where the clock has been set back, what has been decided already comes no second time; unless it was far ahead, for
+    then it was wrong, and a schedule must not stand still for years.
+    """
+    decided = int(through) if through and through.isdigit() else 0
+    return decided if now_ms < decided <= now_ms + MOST_SET_BACK_MS else now_ms
+
+
+def resume(
+    shard: Shard,
+    definition: Definition,
+    skipped: Sequence[Missed],
+    now_ms: int,
+    after_ms: int,
+    *,
+    stay: bool = False,
+) -> int:
+    """1 resumed, 0 it is not paused, -1 it is not there or has been edited meanwhile.
+
+    With ``stay`` what was skipped is written down, and it stays paused.
+    """
+    keys, name = shard.keys, definition.name
+    fixed = (
+        keys.timetable,
+        keys.schedules,
+        keys.records,
+        keys.runs,
+        keys.followers,
+        keys.armed,
+        keys.notify,
+    )
+    args: Arguments = [now_ms, name, definition.hash, *definition.next_tick(after_ms), "1" if stay else ""]
+    for stretch in skipped:
+        args += (stretch.first_ms, stretch.last_ms, stretch.number)
+    answer: int = shard.call("resume", [*fixed, keys.schedule(name), keys.history(name)], args)
+    return answer
+
+
+def trigger(
+    shard: Shard,
+    definition: Definition,
+    what: str,
+    tasks: Sequence[tuple[int, str, bytes]],
+    *,
+    forced: bool = False,
+) -> list[str] | None:
+    """Makes tasks, given as planned instant, id and record; for each "ready", "blocked" or "there".
+
+    None if the definition has changed. ``what``: "triggered" or "backfilled".
+    """
+    keys, config, name = shard.keys, definition.config, definition.name
+    fixed = (
+        keys.schedules,
+        keys.records,
+        keys.runs,
+        keys.timetable,
+        keys.counts,
+        keys.bands,
+        keys.seq,
+        keys.armed,
+        keys.notify,
+        keys.followers,
+    )
+    own = (keys.schedule(name), keys.history(name), keys.backfilled(name))
+    lists = (keys.ready(config.queue, config.priority), keys.wake(config.queue))
+    args: Arguments = [shard.now_ms(), name, definition.hash, what, config.overlap, int(forced)]
+    for planned_ms, task_id, body in tasks:
+        args += (planned_ms, task_id, body)
+    answers: list[bytes | int] = shard.call("trigger", [*fixed, *own, *lists], args)
+    if answers == [-1]:
+        return None
+    return [answer.decode() for answer in answers if isinstance(answer, bytes)]

@@ -1,0 +1,93 @@
+"""Ten thousand schedules: what a start, the memory and a tick cost, and that no step looks at all of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from oncue.common.clock import monotonic_s
+from oncue.common.configtypes import ScheduleConfig
+from oncue.common.store import Store
+from oncue.scheduler.schedules import apply
+from oncue.scheduler.standing import infos
+from tests.support.product import MINUTE_MS, START_MS, FixedClock, Passes, opened
+from tests.support.servers import Monitor, RedisServer
+
+MANY = 10_000
+SOON_MS = START_MS + MINUTE_MS
+# A busy machine is several times slower than a quiet one; what grows with the number of schedules is slower by far.
+SLACK = 5
+
+
+@pytest.fixture
+def store(valkey: RedisServer, namespace: str, clock: FixedClock) -> Iterator[Store]:
+    with opened(valkey, namespace, clock=clock) as found:
+        yield found
+
+
+def config(n: int, cron: str = "0 3 * * *") -> ScheduleConfig:
+    return ScheduleConfig(f"schedule-{n}", cron, "Europe/Berlin", f"queue-{n % 50}", {"n": n})
+
+
+def took(call: Callable[[], object]) -> float:
+    began = monotonic_s()
+    call()
+    return monotonic_s() - began
+
+
+def used(server: RedisServer) -> int:
+    return int(server.admin.info("memory")["used_memory"])
+
+
+def resident() -> int:
+    with open("/proc/self/statm") as pages:
+        return int(pages.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+@pytest.mark.slow
+def test_ten_thousand_schedules_cost_little_to_load_to_hold_and_to_fire(
+    store: Store,
+    clock: FixedClock,
+    valkey: RedisServer,
+    record_property: Callable[[str, object], None],
+) -> None:
+    schedules = [config(n) for n in range(MANY - 1)] + [config(MANY, "* * * * *")]
+    empty, before = used(valkey), resident()
+    first_s = took(lambda: apply(store, schedules, "file"))
+    held = (used(valkey) - empty) / MANY
+    again_s = took(lambda: apply(store, schedules, "file"))
+    list_s = took(lambda: infos(store))
+
+    passes = Passes(store)
+    start_s = took(passes)
+    grown = (resident() - before) / 2**20
+    clock.ms = SOON_MS
+    with Monitor(valkey) as monitor:
+        tick_s = took(passes)
+    commands = [seen for seen in monitor.commands if not seen.lua]
+    assert {seen.command for seen in commands} <= {"EVALSHA", "EVAL", "HMGET", "HGET"}
+    assert len(commands) <= 6
+    assert not {"HGETALL", "HSCAN", "HKEYS"} & {seen.command for seen in monitor.commands}
+
+    clock.ms = START_MS + 86_400_000
+    all_s = took(passes)
+    assert sum(found.fired + found.skipped for found in infos(store)) == MANY + 1
+    figures = {
+        "first start s": round(first_s, 2),
+        "later start s": round(again_s, 2),
+        "list s": round(list_s, 2),
+        "first pass ms": round(start_s * 1000, 1),
+        "one tick ms": round(tick_s * 1000, 2),
+        "all ticks of one instant s": round(all_s, 2),
+        "bytes in the store each": round(held),
+        "MiB in the process": round(grown, 1),
+    }
+    record_property("figures", figures)
+    print(figures)
+    assert first_s < 6 * SLACK
+    assert again_s < 1 * SLACK
+    assert start_s < 0.05 * SLACK
+    assert tick_s < 0.02 * SLACK
+    assert held < 1500
