@@ -10,6 +10,7 @@ import random
 import socket
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar, cast
 
 import redis
@@ -32,6 +33,7 @@ from redis.sentinel import MasterNotFoundError, Sentinel
 
 from oncue.common.address import Address
 from oncue.common.clock import monotonic_s
+from oncue.common.connections import Connections
 from oncue.common.errors import OncueError, StoreUnavailable, WrongServer
 
 COMMAND_TIMEOUT_S = 5.0
@@ -107,6 +109,7 @@ class Link:
         self.address = address
         self._lock = threading.Lock()
         self._client: redis.Redis | RedisCluster | None = None
+        self._connections: Connections | None = None
         self._checked: set[bytes] = set()
 
     @property
@@ -117,7 +120,21 @@ class Link:
         if client is None:
             with self._lock:
                 client = self._client = self._client or self._made()
+                self._connections = self._connections or self._direct(client)
         return client
+
+    def _direct(self, client: redis.Redis | RedisCluster) -> Connections | None:
+        # A cluster's commands need routing. Under TLS an idle connection may have something to read by rights.
+        if isinstance(client, RedisCluster) or self.address.tls:
+            return None
+        return Connections(partial(_new_connection, client))
+
+    def execute_command(self, *command: Any) -> Any:
+        """The reply to one command, as it comes from the server; raises what redis-py raises, never repeats it."""
+        client: Any = self.client
+        if self._connections is None:
+            return client.execute_command(*command)
+        return self._connections.execute(*command)
 
     def _options(self) -> dict[str, Any]:
         address = self.address
@@ -128,6 +145,8 @@ class Link:
             "socket_connect_timeout": COMMAND_TIMEOUT_S,
             "retry": Retry(NoBackoff(), 0),
             "protocol": 2,
+            # redis-py 8 refuses the 101st; a program may well have more threads than that.
+            "max_connections": 10_000,
         }
         if address.socket_path is None:
             options |= {"socket_keepalive": True, "socket_keepalive_options": _KEEPALIVE}
@@ -166,7 +185,7 @@ class Link:
 
     def connection(self, key: bytes) -> Any:
         """A connection of its own to the server that holds ``key``, for one blocking read at a time; connected."""
-        connection = self.node(key).connection_pool.make_connection()
+        connection = _new_connection(self.node(key))
         connection.connect()
         return connection
 
@@ -186,6 +205,8 @@ class Link:
                     _drop_idle(node.redis_connection)
         elif client is not None:
             _drop_idle(client)
+        if self._connections is not None:
+            self._connections.drop()
         self._checked.clear()
 
     def close(self) -> None:
@@ -193,6 +214,8 @@ class Link:
         client, self._client = self._client, None
         if client is not None:
             client.close()
+        if self._connections is not None:
+            self._connections.drop()
 
     def check(self, key: bytes) -> None:
         """Refuses a server that would lose or refuse work, once per server; raises WrongServer."""
@@ -262,6 +285,12 @@ class Link:
                 f"the server at {where} cannot be reached or is not ready ({said(error)})"
             )
         return WrongServer(f"the server at {where} answers with an error ({said(error)})")
+
+
+def _new_connection(client: redis.Redis) -> Any:
+    # Not the pool's make_connection: the pool would count it for good, and refuse the hundredth.
+    pool = client.connection_pool
+    return pool.connection_class(**pool.connection_kwargs)
 
 
 def _drop_idle(client: redis.Redis) -> None:

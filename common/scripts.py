@@ -18,7 +18,7 @@ _INCLUDE = "-- include: "
 class Client(Protocol):
     """What a script needs of a redis-py client, single or cluster."""
 
-    def execute_command(self, *args: Any, **options: Any) -> Any: ...
+    def execute_command(self, *args: Any) -> Any: ...
 
 
 @cache

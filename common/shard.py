@@ -45,7 +45,7 @@ class Shard:
 
     def call(self, name: str, keys: Sequence[bytes], args: Sequence[bytes | str | int]) -> Any:
         """One call of a script, not repeated; raises what redis-py raises."""
-        return script(name)(self.link.client, keys, args)
+        return script(name)(self.link, keys, args)
 
 
 class KeyTable:

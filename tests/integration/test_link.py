@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import os
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import quote
 
@@ -149,3 +153,45 @@ def test_finished_tasks_are_remembered_for_longer_than_any_call_is_repeated(keep
         " a repetition after that could run a task twice"
     )
     Store(link, "t", patience_s=20, keep_finished_ms=35_000)
+
+
+def test_a_blocking_read_may_be_connected_anew_any_number_of_times(valkey: RedisServer) -> None:
+    link = Link(address.parse(valkey.url))
+    for _ in range(150):
+        link.connection(b"any").disconnect()
+
+
+def test_more_threads_than_any_pool_holds_schedule_at_once(valkey: RedisServer) -> None:
+    app = app_at(valkey.url)
+    together = threading.Barrier(150)
+
+    def schedule(number: int) -> str:
+        together.wait()
+        return app.schedule_task(DUE, number)
+
+    with ThreadPoolExecutor(150) as threads:
+        assert len(set(threads.map(schedule, range(150)))) == 150
+
+
+def test_an_idle_connection_that_the_server_has_closed_is_not_used(valkey: RedisServer) -> None:
+    app = app_at(valkey.url, patience_s=0)
+    app.schedule_task(DUE, 1)
+    valkey.admin.client_kill_filter(_type="normal", skipme=True)
+    app.schedule_task(DUE, 2)
+    assert app.store.counts()["default"]["delayed"] == 2
+
+
+def test_a_forked_process_uses_no_connection_of_its_parent(valkey: RedisServer) -> None:
+    app = app_at(valkey.url)
+    app.schedule_task(DUE, "parent")
+    child = os.fork()
+    if child == 0:
+        with contextlib.suppress(BaseException):
+            for number in range(200):
+                app.schedule_task(DUE, number)
+            os._exit(0)
+        os._exit(1)
+    for number in range(200):
+        app.schedule_task(DUE, number)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert app.store.counts()["default"]["delayed"] == 401

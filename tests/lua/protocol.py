@@ -10,7 +10,6 @@ import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, cast
 
 from oncue.common.link import Link
@@ -49,7 +48,7 @@ class Still:
 def example_call() -> tuple[list[bytes], list[bytes]]:
     """KEYS and ARGV of the schedule call that the product makes for the example's task."""
     recorder = Recorder()
-    link = cast(Link, SimpleNamespace(client=recorder))
+    link = cast(Link, recorder)
     task = Placed(ID, pack(DUE, BAND, QUEUE, DATA), DUE, BAND, QUEUE)
     _schedule(Shard(link, NAMESPACE, 0, Still()), [task])
     number = recorder.call[2]
