@@ -157,9 +157,10 @@ class Reserver:
                     taken = self._take(claimed)
                     self._health(True)
                     backoff = Backoff()
-                    if not taken:
-                        self._hand.unclaim(claimed)
-                        claimed = 0
+                    if taken < claimed:
+                        # No second look: had anything been left, the script would have put a wake token there.
+                        self._hand.unclaim(claimed - taken)
+                        claimed = taken
                         self._wait(looked_at)
             except Exception as error:  # noqa: BLE001 - a thread that goes on is worth more than one that is right to stop
                 self._begin_anew(error, backoff.pause_s())
