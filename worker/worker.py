@@ -8,6 +8,7 @@ from oncue.common.retry import RetryPolicy
 from oncue.common.store import Store
 from oncue.common.task import Task
 from oncue.worker.batch import BatchReserver
+from oncue.worker.children import Children, needed
 from oncue.worker.execute import Executor
 from oncue.worker.finish import Finisher
 from oncue.worker.grip import Grip
@@ -32,15 +33,21 @@ class Worker:
         threads: int = 10,
         lease_ms: int = 15_000,
         health: Callable[[bool], None] = lambda well: None,
+        children: Children | None = None,
     ) -> None:
-        """``weights`` and ``policies`` by queue, each with a default; ``health`` is told of a lost and found server."""
+        """``weights`` and ``policies`` by queue, each with a default; ``health`` is told of a lost and found server.
+
+        ``children`` run the handlers of ``isolation="process"``: without them such a handler is refused.
+        """
         self._hand = Hand(threads)
         self._grip = Grip(store, self._hand)
         self._finisher = Finisher(store.shard, self._hand, store.keep_finished_ms)
         self._renewer = Renewer(store.shard, self._hand, lease_ms)
         known = {queue: registered(handler) for queue, handler in handlers.items()}
         judge = Judge(known, policies or {})
-        executor = Executor(known, judge, store.shard)
+        isolated = [queue for queue, handler in known.items() if handler.isolation == "process"]
+        self._children = needed(isolated, children)
+        executor = Executor(known, judge, store.shard, self._children)
         self._runner = Runner(threads, executor, self._hand, self._finisher.settle)
         weight = weights or {}
         queues: dict[int, dict[str, float]] = {}
@@ -110,4 +117,7 @@ class Worker:
             self._finisher.settle(Release(task))
         self._renewer.stop()
         self._finisher.stop()
+        # After the last outcome: a child that is killed fails its task, and these have been handed back by now.
+        if self._children is not None:
+            self._children.stop()
         return len(left)

@@ -2,6 +2,7 @@
 
 import logging
 import sys
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -49,6 +50,7 @@ def worker(
     from oncue.cli.loading import chosen, load_app
     from oncue.cli.role import Role
     from oncue.common.opened import opened
+    from oncue.worker.children import Children
     from oncue.worker.worker import Worker
 
     loaded = load_app(app)
@@ -59,14 +61,16 @@ def worker(
     loaded.use(store, config.max_data_bytes)
     role = Role(store, lifeline)
     role.reach()
+    policies = {name: queue.retry for name, queue in config.queues.items()}
     engine = Worker(
         store,
         handlers,
         weights={name: queue.weight for name, queue in config.queues.items()},
-        policies={name: queue.retry for name, queue in config.queues.items()},
+        policies=policies,
         threads=config.concurrency,
         lease_ms=round(config.lease_s * 1000),
         health=role.health,
+        children=Children(app, asdict(config), policies),
     )
     role.serve(
         engine.start,
