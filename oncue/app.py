@@ -17,6 +17,7 @@ from oncue.common.task import DEFAULT_PRIORITY, DEFAULT_QUEUE, NewTask, Task, Ta
 
 if TYPE_CHECKING:
     from oncue.common.deadletters import DeadLetters
+    from oncue.common.listing import Page
     from oncue.schedules_api import Schedules
 
 C = TypeVar("C", bound=Callable[[Any], object])
@@ -277,6 +278,26 @@ class App:
         """Closes the connections; the next call opens new ones."""
         if self._settings is not None:
             self._settings.store.link.close()
+
+    # The last: below it the word would no longer mean the type.
+    def list(
+        self,
+        *,
+        queue: str | None = None,
+        state: str | None = None,
+        from_ts: object = None,
+        to_ts: object = None,
+        cursor: str | None = None,
+        limit: int = 100,
+    ) -> "Page":
+        """Tasks in pages and in no order: ``limit`` of them or some more, fewer where much was looked at in vain.
+
+        The times bound when a task is due. Who follows the cursors until None has met every task that was there all
+        the while, some perhaps twice. Finished ones have no queue any more. Raises BadInput and StoreUnavailable.
+        """
+        from oncue.common import listing
+
+        return listing.page(self._ready().store, listing.wanted(queue, state, from_ts, to_ts), cursor, limit)
 
 
 def _options(task: NewTask) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from oncue.cli.cron import cron
+from oncue.cli.dead import dead
 from oncue.cli.doctor import doctor
 from oncue.cli.schedule import schedule
 from oncue.cli.scheduler import scheduler
@@ -25,6 +26,7 @@ program = typer.Typer(
 for command in (up, scheduler, worker, schedule, stats, doctor):
     program.command()(command)
 program.add_typer(task, name="task")
+program.add_typer(dead, name="dead")
 program.add_typer(cron, name="cron")
 
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from oncue.app import App
 from oncue.cli.options import CONNECTION, Given, Json, settings
 from oncue.cli.output import print_json
 from oncue.common.errors import BadInput
@@ -48,21 +49,30 @@ def schedule(
     """
     from oncue.cli.oneshot import opened_app
 
-    if at is not None and in_ is not None:
-        raise BadInput("give --at or --in, not both")
-    later_ms = None if in_ is None else duration_ms(in_)
+    later_ms = read_later(at, in_)
     content = read_data(data, text=text)
     with opened_app(given) as app:
-        when: object = None if at is None else read_time(at)
-        if later_ms is not None:
-            # From the server's clock on: by ours it would be early or late by their difference.
-            shard = app.store.shard(queue)
-            when = (app.store.persist(shard, shard.now_ms) + later_ms) / 1000
+        when = instant_of(app, at, later_ms)
         task_id = app.schedule_task(when, content, queue, id, priority)
     if as_json:
         print_json({"id": task_id})
     else:
         print(task_id)
+
+
+def read_later(at: str | None, in_: str | None) -> int | None:
+    """How soon by `--in`, in ms, or None without it. Raises BadInput."""
+    if at is not None and in_ is not None:
+        raise BadInput("give --at or --in, not both")
+    return None if in_ is None else duration_ms(in_)
+
+
+def instant_of(app: App, at: str | None, later_ms: int | None) -> object:
+    """When, as `schedule_task` takes it; without either it is now."""
+    if later_ms is None:
+        return None if at is None else read_time(at)
+    # From the server's clock on: by ours it would be early or late by their difference.
+    return (app.store.now_anywhere_ms() + later_ms) / 1000
 
 
 def duration_ms(text: str) -> int:

@@ -1,4 +1,4 @@
-"""`oncue task`: look at one task, or cancel it."""
+"""`oncue task`: look at tasks, cancel them, or give them another time."""
 
 from dataclasses import asdict
 from typing import Annotated, Any
@@ -7,9 +7,12 @@ import typer
 
 from oncue.cli.failure import NO
 from oncue.cli.options import CONNECTION, Given, Json, settings
-from oncue.cli.output import print_facts, print_json
+from oncue.cli.output import print_facts, print_json, print_table
+from oncue.cli.schedule import At, In, instant_of, read_later, read_time
+from oncue.common.errors import BadInput
+from oncue.common.task import TaskInfo
 
-task = typer.Typer(help="Look at one task, or cancel it.", no_args_is_help=True)
+task = typer.Typer(help="Look at tasks, cancel them, or give them another time.", no_args_is_help=True)
 
 Id = Annotated[str, typer.Argument(metavar="ID", help="The task's id, as `oncue schedule` printed it.")]
 
@@ -39,9 +42,10 @@ def show(given: Given, id: Id, as_json: Json = False) -> None:
 @task.command()
 @settings(*CONNECTION)
 def cancel(given: Given, id: Id, as_json: Json = False) -> None:
-    """Cancel a waiting task.
+    """Cancel a task.
 
-    Exit code 1: too late, since it runs, is done or dead; or there is no such task.
+    A task that runs is told, and not tried again. Exit code 1: too late, since it runs, is done or dead; or there is
+    no such task.
 
     Example: oncue task cancel 0j3kq8w2x7ab
     """
@@ -52,6 +56,91 @@ def cancel(given: Given, id: Id, as_json: Json = False) -> None:
     if as_json:
         print_json({"id": id, "cancelled": cancelled})
     else:
-        print("cancelled: it will not run" if cancelled else "too late: it runs, is done or dead")
+        print(
+            "cancelled: it will not run" if cancelled else "too late: it is done, dead, or runs and was told"
+        )
     if not cancelled:
         raise typer.Exit(NO)
+
+
+@task.command()
+@settings(*CONNECTION)
+def reschedule(given: Given, id: Id, at: At = None, in_: In = None, as_json: Json = False) -> None:
+    """Give a waiting task another time.
+
+    Exit code 1: it runs, or has ended; or there is no such task.
+
+    Example: oncue task reschedule 0j3kq8w2x7ab --in 2h
+    """
+    if at is None and in_ is None:
+        raise BadInput("say when: give --at or --in (or `oncue task run` to have it due now)")
+    _move(given, id, at, read_later(at, in_), as_json)
+
+
+@task.command()
+@settings(*CONNECTION)
+def run(given: Given, id: Id, as_json: Json = False) -> None:
+    """Make a waiting task due now.
+
+    Exit code 1: it runs, or has ended; or there is no such task.
+
+    Example: oncue task run 0j3kq8w2x7ab
+    """
+    _move(given, id, None, None, as_json)
+
+
+def _move(given: Given, task_id: str, at: str | None, later_ms: int | None, as_json: bool) -> None:
+    from oncue.cli.oneshot import opened_app
+
+    with opened_app(given) as app:
+        app.reschedule(task_id, instant_of(app, at, later_ms))
+        known = app.get(task_id)
+    due = known.due and known.due.isoformat(timespec="milliseconds")
+    print_json({"id": task_id, "state": known.state, "due": due}) if as_json else print(
+        f"due: {due or 'now'}"
+    )
+
+
+@task.command("list")
+@settings(*CONNECTION)
+def list_(
+    given: Given,
+    queue: Annotated[str | None, typer.Option("--queue", metavar="NAME", help="Those of this queue.")] = None,
+    state: Annotated[
+        str | None,
+        typer.Option("--state", metavar="STATE", help="delayed, ready, leased, done, dead or cancelled."),
+    ] = None,
+    from_: Annotated[
+        str | None, typer.Option("--from", metavar="TIME", help="Those due at TIME or later.")
+    ] = None,
+    to: Annotated[
+        str | None, typer.Option("--to", metavar="TIME", help="Those due at TIME or before.")
+    ] = None,
+    limit: Annotated[
+        int, typer.Option("--limit", min=1, max=100_000, metavar="N", help="About how many.")
+    ] = 100,
+    cursor: Annotated[
+        str | None, typer.Option("--cursor", metavar="CURSOR", help="Where the last page ended.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """List tasks, in no order; a page may be empty and not the last.
+
+    Example: oncue task list --queue emails --state leased
+    """
+    from oncue.cli.oneshot import opened_app
+
+    times = {"from_ts": from_ and read_time(from_), "to_ts": to and read_time(to)}
+    with opened_app(given) as app:
+        page = app.list(queue=queue, state=state, **times, cursor=cursor, limit=limit)
+    if as_json:
+        print_json({"tasks": [asdict(found) for found in page.tasks], "cursor": page.cursor})
+        return
+    print_table(("ID", "QUEUE", "STATE", "DUE", "ATTEMPTS"), [_row(found) for found in page.tasks])
+    if page.cursor:
+        print(f"there are more: --cursor {page.cursor}")
+
+
+def _row(found: TaskInfo) -> tuple[object, ...]:
+    due = found.due.isoformat(timespec="seconds") if found.due else ""
+    return found.id, found.queue or "", found.state, due, found.attempts

@@ -1,0 +1,105 @@
+"""Listing tasks in pages: each step looks at a bounded number of tasks, whatever else there is."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple, get_args
+
+from oncue.common import waiting
+from oncue.common.due import due_ms
+from oncue.common.errors import BadInput
+from oncue.common.keys import queue_name
+from oncue.common.shard import Shard
+from oncue.common.store import Store, info
+from oncue.common.task import State, TaskInfo, instant
+
+LOOKED_AT = 100
+"""About how many tasks one step looks at: each may bring its data."""
+
+MOST_STEPS = 100
+"""After so many steps a page ends, however few tasks fit: the caller decides whether to look on."""
+
+
+class Page(NamedTuple):
+    """Some tasks, and where to go on; ``cursor`` is None at the end. A page may be empty and not the last."""
+
+    tasks: list[TaskInfo]
+    cursor: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which tasks are meant; None for no bound."""
+
+    queue: str | None
+    state: str | None
+    from_ms: int | None
+    to_ms: int | None
+
+    def fits(self, task: TaskInfo) -> bool:
+        """Whether a task is meant. A finished one has neither queue nor due time any more."""
+        if self.state not in (None, task.state) or self.queue not in (None, task.queue):
+            return False
+        if self.from_ms is None and self.to_ms is None:
+            return True
+        if task.due is None:
+            return False
+        late = self.from_ms is None or instant(self.from_ms) <= task.due
+        return late and (self.to_ms is None or task.due <= instant(self.to_ms))
+
+    @property
+    def is_of_runs(self) -> bool:
+        """Whether all that are meant have been reserved before, or have ended."""
+        return self.state in ("leased", "dead", "done", "cancelled")
+
+
+def wanted(queue: str | None, state: str | None, from_ts: object, to_ts: object) -> Wanted:
+    """What users ask for; raises BadInput."""
+    if state is not None and state not in get_args(State):
+        raise BadInput(f"{state!r} is no state: give one of {', '.join(get_args(State))}")
+    if queue is not None:
+        queue_name(queue)
+    first = None if from_ts is None else due_ms(from_ts, 0)
+    return Wanted(queue, state, first, None if to_ts is None else due_ms(to_ts, 0))
+
+
+def page(store: Store, meant: Wanted, cursor: str | None, limit: int) -> Page:
+    """Tasks in no order, at least ``limit`` of them unless the page ends before; raises BadInput, StoreUnavailable.
+
+    Who follows the cursors to the end has met every task that was there all the while, some perhaps twice.
+    """
+    if isinstance(limit, bool) or not 1 <= limit <= 100_000:
+        raise BadInput(f"a limit of {limit!r} is not understood: give 1 to 100000")
+    shards = [store.shard(meant.queue)] if meant.queue else store.shards
+    at, place = _read(cursor, len(shards))
+    found: dict[str, TaskInfo] = {}
+    for _ in range(MOST_STEPS):
+        shard = shards[at]
+        place, ids = store.persist(shard, partial(_step, shard, meant, place))
+        known = store.persist(shard, partial(waiting.locate, shard, ids, whole=True)) if ids else []
+        tasks = [info(task_id, told) for task_id, told in zip(ids, known, strict=True) if told]
+        found |= {task.id: task for task in tasks if meant.fits(task)}
+        at += place == 0
+        if at == len(shards):
+            return Page([*found.values()], None)
+        if len(found) >= limit:
+            break
+    return Page([*found.values()], f"{at}:{place}")
+
+
+def _step(shard: Shard, meant: Wanted, place: int) -> tuple[int, Sequence[str]]:
+    key = shard.keys.runs if meant.is_of_runs else shard.keys.records
+    answer: Any = shard.command("HSCAN", key, place, "COUNT", LOOKED_AT)
+    following, fields = answer
+    return int(following), [field.decode(errors="backslashreplace") for field in fields]
+
+
+def _read(cursor: str | None, shards: int) -> tuple[int, int]:
+    if cursor is None:
+        return 0, 0
+    shard, _, place = cursor.partition(":")
+    if not (
+        shard.isascii() and shard.isdigit() and place.isascii() and place.isdigit() and int(shard) < shards
+    ):
+        raise BadInput(f"{cursor!r:.60} is no cursor: give one that a page has brought")
+    return int(shard), int(place)
