@@ -12,7 +12,6 @@ from oncue.common.errors import BadInput, CronError
 from oncue.common.keys import queue_name
 from oncue.common.rule import Rule
 from oncue.common.task import instant
-from oncue.common.timing import Timing
 
 HASH_BYTES = 32
 """A stored definition is its hash in so many hexadecimal digits, then JSON."""
@@ -20,13 +19,9 @@ HASH_BYTES = 32
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
 
-_TIMING = Timing.__struct_fields__
-
-
 def rule_of(config: ScheduleConfig) -> Rule:
     """The rule of a definition, also of one that is not enabled: somebody may resume it. Raises CronError."""
-    settings = {name: getattr(config, name) for name in _TIMING}
-    return Rule(config.name, Timing(**settings | {"enabled": True}))
+    return Rule(config.name, msgspec.structs.replace(config.timing, enabled=True))
 
 
 @dataclass(frozen=True, slots=True)

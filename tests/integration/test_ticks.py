@@ -5,12 +5,15 @@ The clock is the test's: a standstill is the clock moved on with nobody looking.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import oncue
 from oncue import App, BadInput, CronError, NotFound, Task, WrongState
 from oncue.common.store import Store
 from oncue.common.task import instant
@@ -354,6 +357,18 @@ def test_what_is_older_than_the_history_is_taken_to_have_run(
         assert len(run()) == 1
     start = instant(START_MS - 2 * MINUTE_MS)
     assert len(app.schedules.backfill("report", start, instant(clock.ms)).made) == 3
+
+
+def test_the_calls_of_the_page_on_schedules_do_what_they_say(
+    app: App, monkeypatch: pytest.MonkeyPatch, run: Callable[[], list[Task]]
+) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "schedules.md").read_text(encoding="utf-8")
+    (code,) = [text for text in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "redis://" in text]
+    monkeypatch.setattr(oncue, "App", lambda url: app)
+    exec(compile(code, "docs/schedules.md", "exec"), {})  # noqa: S102 - our own page
+    found = app.schedules.get("report")
+    assert (found.state, found.triggered, found.backfilled) == ("removed", 1, 7)
+    assert len(run()) == 8
 
 
 def test_refused_input_leaves_the_old_definition_untouched(app: App) -> None:
