@@ -5,6 +5,7 @@
 -- ARGV  1 now in ms, 2 how long finished tasks are remembered in ms; then for each task: id, token, queue, band
 -- Output  for each task: 1 cancelled (now, or before by this token), 0 the lease is lost
 -- Cost  O(tasks given)
+-- States  leased -> cancelled, blocked -> delayed
 --
 -- Dies before: the lease ends, the task runs again. Dies after: the repeated call finds its own token and answers 1.
 

@@ -6,6 +6,7 @@
 --       "throttled" or "nothing" (it was not run)
 -- Output  for each task: 1 dead (now, or before by this token), 0 the lease is lost
 -- Cost  O(tasks given), each O(log dead)
+-- States  leased -> dead, blocked -> delayed
 --
 -- What waits for the end of these tasks is let go in the same step: a blocked task, or the next tick of a schedule.
 -- Dies before: the lease ends, the task runs again. Dies after: the repeated call finds its own token and answers 1.

@@ -6,6 +6,7 @@
 -- Output  {1 it is new and from now on the one in force, 0 it is in force already, -1 it was in force once, or has been
 --         overtaken, and is replaced; its order}
 -- Cost  O(1), and once in some hundred new revisions O(revisions)
+-- States  unchanged
 --
 -- A revision is a hash of content, which cannot say newer by itself: the order in which revisions were claimed does.
 -- Dies before: nothing has changed. Dies after: it is in force; whoever starts with it next puts what is still missing.

@@ -4,6 +4,7 @@
 -- ARGV  1 name, 2 definition hash that was found unusable, 3 the reason
 -- Output  1 disarmed, 0 it has been edited or removed meanwhile
 -- Cost  O(1)
+-- States  unchanged
 --
 -- Dies before: the next scheduler finds the same. Dies after: the schedule stays listed, as invalid.
 

@@ -11,6 +11,7 @@
 -- Output  {1 done, 0 somebody else was first or the definition has changed, 2 a waiting task has to be cancelled first;
 --         head of the timetable; for each tick what became of it; the id of that waiting task or ""}
 -- Cost  O(ticks given)
+-- States  none -> ready, none -> blocked, none -> cancelled
 --
 -- The tick's instant is compared and replaced here, so one of several schedulers fires, and a repeated call does not.
 -- Dies before: the tick is still due for the next scheduler. Dies after: tasks, history and next tick are all there.

@@ -4,6 +4,7 @@
 -- ARGV  1 now in ms; then the name of each queue
 -- Output  head of the timetable
 -- Cost  O(queues given)
+-- States  unchanged
 --
 -- A token that still lies in its list needs no guard: nobody is waiting, and whoever comes to wait reserves first. Dies
 -- before: the guard is still due for the next scheduler. Dies after: token and guard are in place.

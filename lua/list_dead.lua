@@ -6,6 +6,7 @@
 --       again; without an id all of that instant are given), 4 how many at most
 -- Output  flat: id, instant of its burial
 -- Cost  O(log dead + tasks given)
+-- States  unchanged
 --
 -- Dies before or after: nothing has changed.
 

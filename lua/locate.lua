@@ -8,6 +8,7 @@
 --         done task has neither queue nor record any more, and in place of the due time the instant at which it will
 --         be forgotten. So it is with a record that cannot be read.
 -- Cost  O(ids given)
+-- States  unchanged
 --
 -- Dies before or after: nothing has changed.
 

@@ -5,6 +5,7 @@
 -- ARGV  1 now in ms, 2 the page's member of the timetable, 3 how many entries at most; then for each bucket its member
 -- Output  {references of the buckets that the next entries need ("=due:band:queue"), head of the timetable}
 -- Cost  O(entries), and at most about 256 KiB of records read
+-- States  delayed -> ready
 --
 -- Several schedulers may open one page: each entry is taken by one call. A caller that lacks a bucket's keys opens up
 -- to there and learns what is needed. Dies between calls: the page keeps its member, the next scheduler goes on.

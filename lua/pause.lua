@@ -4,6 +4,7 @@
 -- ARGV  1 now in ms, 2 name, 3 who, 4 why
 -- Output  the state that it is in now: "paused" (now or before), "finished", "invalid", "removed", "unknown"
 -- Cost  O(1)
+-- States  unchanged
 --
 -- The planned instant stays: from it on, ticks count as skipped when the schedule is resumed. Dies before: it goes on.
 -- Dies after: it is paused; the repeated call answers the same.

@@ -5,6 +5,7 @@
 -- ARGV  1 now in ms, 2 how many pairs of ready and wake lists; then queue and band of each; then each bucket's member
 -- Output  head of the timetable
 -- Cost  O(64 members), whatever is in the buckets
+-- States  delayed -> ready
 --
 -- What is due but not declared stays for the next call, which the head tells about. All schedulers call it at the
 -- same due time; the first moves, the others find nothing. Dies before: the others move it. Dies after: it is ready.

@@ -4,6 +4,7 @@
 -- ARGV  1 now in ms, 2 how long finished tasks are remembered in ms; then ids
 -- Output  for each task: 1 purged (now or before), 0 it is not dead
 -- Cost  O(tasks given), each O(log dead)
+-- States  dead -> cancelled
 --
 -- Dies before: they stay. Dies after: the repeated call finds their marks and answers 1.
 

@@ -10,6 +10,7 @@
 --         to be replaced, -2 the file has a newer revision by now, -3 ticks of the old
 --         definition are due, and have to be fired, or while it is paused written down, first
 -- Cost  O(schedules given)
+-- States  unchanged
 --
 -- What was due before an edit is done by the definition that it came from, and nothing is fired because of the edit. A
 -- paused schedule stays paused. Dies before: nothing has changed. Dies after: definitions and ticks are both there.

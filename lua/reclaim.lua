@@ -6,6 +6,7 @@
 --       then for each lease: its member of the timetable
 -- Output  head of the timetable
 -- Cost  O(leases given)
+-- States  leased -> ready, leased -> dead
 --
 -- Dies before: the next scheduler reclaims. Dies after: the tasks are ready. A worker that is late with its answer has
 -- lost the lease as soon as the task is ready again: the state, and later the token, no longer fit.

@@ -7,6 +7,7 @@
 -- Output  for each task: "ready" (now, or before by this redrive), or what it is instead: "leased", "done",
 --         "cancelled", "waiting", "unknown"; or a need: its true band as one digit
 -- Cost  O(tasks given), each O(its record) and O(log dead)
+-- States  dead -> ready
 --
 -- Dies before: they stay dead. Dies after: they are ready; the repeated call knows them by their due time.
 

@@ -5,6 +5,7 @@
 -- ARGV  1 now in ms; then for each task: id, token, queue, band
 -- Output  for each task: 1 ready again (now, or before by this token), 0 the lease is lost
 -- Cost  O(tasks given)
+-- States  leased -> ready
 --
 -- Dies before: the lease ends, the task is ready again then. Dies after: the repeated call answers 1.
 

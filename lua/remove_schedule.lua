@@ -6,6 +6,7 @@
 -- Output  1 removed, 0 it was not there or was removed already, or has been edited meanwhile, or the file has a newer
 --         revision by now
 -- Cost  O(1)
+-- States  unchanged
 --
 -- Dies before: it is still there. Dies after: it is gone; the repeated call answers 0.
 

@@ -4,6 +4,7 @@
 -- ARGV  1 now in ms, 2 lease in ms; then for each task: id, token, queue, band
 -- Output  for each task: 1 renewed, 2 renewed, and its cancel is wished, 0 the lease is lost
 -- Cost  O(tasks given), each O(log timetable)
+-- States  unchanged
 --
 -- A lease that lasts longer already stays so. Dies before or after: the lease ends at the old or the new instant. Later
 -- than armed schedulers expect is no harm: they look, find nothing due and sleep on.

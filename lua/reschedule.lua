@@ -8,6 +8,7 @@
 --         "cancelled", "blocked", "unknown", or a need: "=<due>:..." that due time, band and queue are the true ones,
 --         "p<page>" that page has to be opened first
 -- Cost  O(tasks given), each O(its record)
+-- States  delayed -> ready, ready -> delayed
 --
 -- The old entry becomes stale: the record carries a new placement number. Dies before: nothing has moved. Dies after:
 -- the repeated call moves it to the same instant again.

@@ -13,6 +13,7 @@
 --         what cannot be read, or lies in another queue's list, is given as a record of format 0 for this queue and
 --         band, for the caller to bury
 -- Cost  O(tasks asked for), and at most 1,000 cancelled entries on the way
+-- States  ready -> leased, ready -> cancelled
 --
 -- Dies before: tasks and token stay. Dies after, or the reply is lost: the tasks come back when the lease ends.
 

@@ -6,6 +6,7 @@
 --       stays paused; then for each skipped tick or stretch of them three: first and last planned instant, how many
 -- Output  1 resumed, or written down, 0 it is not paused, -1 it is not there or has been edited meanwhile
 -- Cost  O(stretches given)
+-- States  unchanged
 --
 -- Dies before: it is still paused. Dies after: it is active; the repeated call answers 0.
 

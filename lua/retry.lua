@@ -6,6 +6,7 @@
 --       its slot, and what is counted: "failed", "throttled", or "nothing" (then it was no attempt, and has no error)
 -- Output  for each task: 1 delayed (now, or before by this token), 0 the lease is lost
 -- Cost  O(tasks given)
+-- States  leased -> delayed, leased -> ready
 --
 -- Dies before: the lease ends, the task runs again. Dies after: the repeated call finds its own token and answers 1.
 

@@ -7,6 +7,7 @@
 -- Output  for each task: 1 written, 0 there already (a repeated call, or the id is taken), -1 the id belongs to a task
 --         of another call that is dead
 -- Cost  O(tasks given)
+-- States  none -> delayed, none -> ready
 --
 -- Dies before: nothing is written. Dies after: the tasks are placed, the producer's repeated call changes nothing.
 

@@ -4,6 +4,7 @@
 -- ARGV  none
 -- Output  {id of the last notification or "0-0", head of the timetable}
 -- Cost  O(64 members)
+-- States  unchanged
 --
 -- Dies after: schedulers count as armed for an instant that this one will miss; each of the others is armed for it too,
 -- or for an earlier one, after which it looks itself.

@@ -4,6 +4,7 @@
 -- ARGV  1 now in ms, 2 how many at most
 -- Output  head of the timetable
 -- Cost  O(tasks forgotten)
+-- States  done -> none, cancelled -> none
 --
 -- Dies before: the next scheduler sweeps. Dies after: they are forgotten.
 

@@ -8,6 +8,7 @@
 -- Output  for each task: "ready", "blocked", or "there" if there is or was one; or -1 alone if the definition has
 --         changed
 -- Cost  O(tasks given)
+-- States  none -> ready, none -> blocked
 --
 -- Dies before: nothing is made. Dies after: the repeated call finds the tasks there, or their marks, or their instants
 -- among those that were backfilled.

@@ -5,6 +5,7 @@
 --       oldest age in ms, 5 the largest number, 6 the most bytes of records and errors; each of them zero for no bound
 -- Output  head of the timetable
 -- Cost  O(tasks purged), each O(log dead)
+-- States  dead -> cancelled
 --
 -- Several schedulers may have different bounds: the narrowest counts. Dies before: the next scheduler trims. Dies
 -- after: what is beyond the bounds has gone, or the rest of it is due at once.

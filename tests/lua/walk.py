@@ -18,6 +18,20 @@ def walk(lua: Lua) -> None:
     _answered(lua)
     _ended(lua)
     _schedules(lua)
+    _late(lua)
+
+
+def _late(lua: Lua) -> None:
+    """What comes after its time: an expired task, a page that is opened when its tasks are due, a tick by hand."""
+    lua.schedule(
+        DUE, Task("stale", DUE, "z", nonce=b"12345678", expires=DUE + 1), Task("page-late", FAR + 9, "z")
+    ).run()
+    lua.take_all(DUE + 2, Asked("z"))
+    lua.open_whole_page(FAR + 60_000, page_of(FAR + 9))
+    lua.put_schedule("by-hand", FAR).run()
+    lua.trigger(FAR, "by-hand", Task("alone", FAR, "z"), queue="z").run()
+    lua.trigger(FAR, "by-hand", Task("behind", FAR, "z"), queue="z").run()
+    lua.abandon(FAR, *lua.take_all(FAR, Asked("z"))).run()
 
 
 def _delayed(lua: Lua) -> None:
