@@ -23,8 +23,11 @@ class InlineWorker:
         handlers: Mapping[str, Callable[[Task], object] | Handler],
         policies: Mapping[str, RetryPolicy] | None = None,
         lease_ms: int = 15_000,
+        told: Callable[[Outcome], None] = lambda outcome: None,
     ) -> None:
-        """As ``Worker``."""
+        """As ``Worker``; ``told`` hears of each outcome once it is written."""
+        self._told = told
+        self.ran_any = False
         known = {queue: registered(handler) for queue, handler in handlers.items()}
         self._store = store
         self._outcomes: list[Outcome] = []
@@ -61,6 +64,7 @@ class InlineWorker:
                 self._write()
             self._write()
             ran += tasks
+        self.ran_any = bool(ran)
         return ran
 
     def _groups(self, tasks: list[Task]) -> list[list[Task]]:
@@ -76,4 +80,6 @@ class InlineWorker:
     def _write(self) -> None:
         for shard, kind, outcomes in sorted_out(self._outcomes, self._store.shard):
             write(shard, kind, outcomes, self._store.keep_finished_ms)
+            for outcome in outcomes:
+                self._told(outcome)
         self._outcomes.clear()

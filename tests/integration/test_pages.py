@@ -1,0 +1,68 @@
+"""The examples of docs/tasks.md and docs/testing.md do what the pages say."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import oncue
+from oncue.testing import Kit, oncue_kit, oncue_server
+
+__all__ = ["oncue_kit", "oncue_server"]
+ROOT = Path(__file__).resolve().parents[2]
+_BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def blocks(page: str) -> list[str]:
+    found: list[str] = _BLOCK.findall((ROOT / "docs" / page).read_text())
+    return found
+
+
+def module(path: Path, text: str) -> ModuleType:
+    path.write_text(text)
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    return made
+
+
+def test_the_handlers_of_the_page_on_tasks_do_what_it_says(oncue_kit: Kit, tmp_path: Path) -> None:
+    shop = module(tmp_path / "shop.py", "\n".join(blocks("tasks.md")))
+    app = oncue_kit.use(shop.app)
+    for state in ("paid", "not paid yet", "unknown customer"):
+        app.schedule_task(None, {"number": 7, "state": state}, "orders", id=state.replace(" ", "-"))
+    assert [ran.what for ran in oncue_kit.run()] == ["done", "snoozed", "dead"]
+    assert app.get("paid").result == {"number": 7, "attempt": 1}
+    events: list[object] = [{}, "text", {}]
+    app.schedule_many([oncue.NewTask(None, data, "events") for data in events])
+    assert {str(ran.data): ran.what for ran in oncue_kit.run()} == {"{}": "done", "text": "failed"}
+    app.schedule_task(None, {}, "thumbnails")
+    assert [ran.what for ran in oncue_kit.run()] == ["done"]
+
+
+def test_the_tests_of_the_page_on_testing_pass(tmp_path: Path) -> None:
+    conftest, tests = blocks("testing.md")
+    (tmp_path / "conftest.py").write_text(conftest)
+    (tmp_path / "test_shop.py").write_text(tests)
+    # Without this project's settings: from a folder of its own, as a user would.
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:valkey",
+        str(tmp_path),
+    ]
+    environment = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "2 passed" in done.stdout
