@@ -60,6 +60,9 @@ class Keys:
         self.counts = prefix + b"counts"  # hash: queue:state -> number of tasks
         self.finished = prefix + b"finished"  # list: keep-until instant and id of done and cancelled tasks
         self.dead = prefix + b"dead"  # sorted set: ids of dead tasks by the instant of their burial in ms
+        self.claims = (
+            prefix + b"claims"
+        )  # hash: kind, queue and key -> instant, and the task that was made for it
         self.dead_bytes = prefix + b"dead_bytes"  # string: bytes of the records and errors of dead tasks
         self.schedules = prefix + b"schedules"  # hash: name -> definition hash and definition (JSON)
         self.followers = prefix + b"followers"  # hash: id of a task -> what its end lets go

@@ -44,6 +44,7 @@ class NewTask:
     priority: int = DEFAULT_PRIORITY
     retry: RetryPolicy | Mapping[str, Any] | None = None
     timeout_s: float | None = None
+    expires: object = None
 
 
 class Failed(Exception):

@@ -16,6 +16,7 @@ from oncue.common.store import Placed, Progress, Store, quiet
 from oncue.common.task import DEFAULT_PRIORITY, DEFAULT_QUEUE, NewTask, Task, TaskInfo
 
 if TYPE_CHECKING:
+    from oncue.common.claims import While
     from oncue.common.deadletters import DeadLetters
     from oncue.common.listing import Page
     from oncue.schedules_api import Schedules
@@ -147,21 +148,38 @@ class App:
         *,
         retry: Retrying | None = None,
         timeout_s: float | None = None,
+        expires: object = None,
+        debounce: str | None = None,
+        max_wait_s: float | None = None,
+        unique: str | None = None,
+        unique_while: "While" = "waiting",
+        unique_for_s: float | None = None,
     ) -> str:
         """Schedules one task and returns its id; once it has returned, the task runs.
 
         ``ts``: epoch seconds (int or float), an aware datetime, an ISO 8601 string with an offset, or None for now; the
         past means now. ``data``: JSON values, or bytes kept as they are. ``priority``: 0 to 9, 9 first. An ``id`` of a
         task that still waits or runs leaves that task as it is. ``retry``: fields of a RetryPolicy for this task alone,
-        over those of its handler and its queue; ``timeout_s``: how long one run of it may take. Raises BadInput, WrongState (the id of a dead task),
-        StoreUnavailable (repeat the call with the same id) and WrongServer.
+        over those of its handler and its queue; ``timeout_s``: how long one run of it may take.
+
+        ``expires``: a time like ``ts``; not begun by then, the task is dropped as cancelled, with that reason.
+        ``debounce``: a key of the queue: one task of that key waits, and each call gives it a new time and its own
+        data, but no later than ``max_wait_s`` after the first. ``unique``: a key too: while a task of it waits (or
+        runs, with ``unique_while="running"``, or for ``unique_for_s`` from its scheduling on, even if it is done),
+        nothing is scheduled. Both return the id of the task that is there then. Raises BadInput, WrongState (the id of
+        a dead task), StoreUnavailable (repeat the call with the same id) and WrongServer.
         """
         settings = self._ready()
-        task = self._placed(
-            settings,
-            NewTask(ts, data, queue, id, priority, retry, timeout_s),
-            ids.new_ids(1)[0] if id is None else id,
-        )
+        new = NewTask(ts, data, queue, id, priority, retry, timeout_s, expires)
+        new_id = ids.new_ids(1)[0] if id is None else id
+        if debounce is not None or unique is not None:
+            from oncue.common.claims import Claim
+
+            claim = Claim(debounce, max_wait_s, unique, unique_while, unique_for_s)
+            return claim.schedule(
+                settings.store, self._placed(settings, new, new_id, claim.field(queue_name(queue)))
+            )
+        task = self._placed(settings, new, new_id)
         settings.store.schedule((task,))
         return task.id
 
@@ -180,18 +198,23 @@ class App:
         settings.store.schedule(placed)
         return [task.id for task in placed]
 
-    def _placed(self, settings: Settings, task: NewTask, task_id: str) -> Placed:
+    def _placed(self, settings: Settings, task: NewTask, task_id: str, claim: bytes = b"") -> Placed:
         store, queue, band = settings.store, queue_name(task.queue), task.priority
         if isinstance(band, bool) or not isinstance(band, int) or not 0 <= band <= 9:
             raise BadInput(f"a priority of {band!r} is not understood: give 0 to 9, 9 runs first")
         due = due_ms(task.ts, store.now_ms(queue) if task.ts is None else 0)
         nonce = b""
+        expires = 0 if task.expires is None else due_ms(task.expires, 0)
+        if task.expires is not None and expires < due:
+            raise BadInput("the task would expire before it is due: give a later time to expire")
         if task.id is not None:
             ids.checked(task_id)
+        if task.id is not None or expires or claim:
             nonce = ids.new_nonce()
         data = record.encoded(task.data, settings.max_data_bytes)
         options = _options(task) if task.retry or task.timeout_s is not None else None
-        return Placed(task_id, record.pack(due, band, queue, data, nonce, options), due, band, queue)
+        body = record.pack(due, band, queue, data, nonce, options, expires_ms=expires, claim=claim)
+        return Placed(task_id, body, due, band, queue)
 
     def cancel(self, id: str) -> bool:
         """Cancels a task. True: it will not run. False: too late, it runs, is done or dead. Raises NotFound.

@@ -59,6 +59,7 @@ def audit(lua: Lua, now: int = 0) -> dict[str, dict[str, int]]:
     assert {task_id: where for task_id, where in places.items() if len(where) != 1} == {}
     assert set(found.places) <= set(found.records)
     _audit_marks(found)
+    _audit_claims(found)
     return _audit_counts(found, places)
 
 
@@ -139,6 +140,13 @@ def _audit_marks(found: _Found) -> None:
     assert {run[13:19] + task_id for task_id, run in marks.items()} <= remembered
     assert bool(remembered) == (b"f" in found.lua.timetable())
     assert set(client.hkeys(keys.errors)) <= set(found.records)
+
+
+def _audit_claims(found: _Found) -> None:
+    """A claim names a task that is there, or is remembered: it goes with it."""
+    client, keys = found.lua.client, found.lua.keys
+    known = set(found.records) | set(found.runs)
+    assert {claim[6:] for claim in client.hgetall(keys.claims).values()} <= known
 
 
 def _audit_counts(found: _Found, places: dict[bytes, list[str]]) -> dict[str, dict[str, int]]:

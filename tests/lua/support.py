@@ -303,7 +303,7 @@ class Lua:
 
     def sweep(self, now: int, most: int = 1000) -> Call:
         k = self.keys
-        return self.call("sweep", [k.runs, k.timetable, k.finished, k.armed, k.notify], [now, most])
+        return self.call("sweep", [k.runs, k.timetable, k.finished, k.armed, k.notify, k.claims], [now, most])
 
     @property
     def dead_keys(self) -> list[bytes]:
@@ -326,6 +326,39 @@ class Lua:
             queue = into or task.queue
             args += (task.id, queue, task.band, table.add(k.ready(queue, task.band), k.wake(queue)))
         return self.call("redrive", table.keys, args)
+
+    def unique(self, now: int, task: Task, held_while: str = "waiting", until: int = 0) -> Call:
+        k = self.keys
+        fixed = [k.records, k.runs, k.timetable, k.counts, k.bands, k.seq, k.armed, k.notify, k.claims]
+        own = slot(k, now, task.due, task.band, task.queue)
+        return self.call("unique", [*fixed, *own], [now, task.id, task.record, held_while, until])
+
+    def debounce(
+        self, now: int, task: Task, wait: int = 0, due: int | None = None, old: Task | None = None
+    ) -> Call:
+        """``due`` is that of the slot; ``old`` says where the task that waits is believed to be."""
+        k = self.keys
+        fixed = (k.records, k.runs, k.timetable, k.counts, k.bands, k.seq, k.armed, k.notify, k.claims)
+        table, given = KeyTable(*fixed, k.stale), task.due if due is None else due
+        index = table.add(*slot(k, now, given, task.band, task.queue))
+        page = table.add(k.page(page_of(old.due))) if old else 0
+        own = table.add(k.segment(old.bucket)) if old else 0
+        return self.call("debounce", table.keys, [now, task.id, task.record, given, wait, index, page, own])
+
+    def debounced(self, now: int, task: Task, wait: int = 0) -> str:
+        """As producers call it, until the task stands where it ought to; its id."""
+        due, old = task.due, None
+        while True:
+            what, value = self.debounce(now, task, wait, due, old).run()
+            if what in (b"id", b"taken"):
+                return str(value.decode())
+            if what == b"due":
+                due = int(value)
+            elif what == b"page":
+                self.open_whole_page(now, int(value[1:]))
+            else:
+                at, band, queue = value[1:].decode().split(":")
+                old = Task("", int(at), queue, int(band))
 
     def list_dead(self, order: str, instant: int | str, last: str = "", most: int = 100) -> Call:
         return self.call("list_dead", [self.keys.dead], [order, instant, last, most])

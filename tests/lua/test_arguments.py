@@ -18,6 +18,7 @@ SAME = tasks(MANY + 8, DUE)
 HELD = [Held("held0", 0), Held("held1", 0)]
 LEASES = [held.lease for held in HELD]
 BUCKET = SAME[0].bucket
+KEYED = Task("keyed", NOW, nonce=b"12345678", claim=b"dq:key")
 
 VALID: dict[str, Callable[[Lua, list[Held]], Call]] = {
     "schedule": lambda lua, held: lua.schedule(NOW, Task("n1"), Task("n2", DUE + 1), Task("n3", FAR)),
@@ -32,6 +33,8 @@ VALID: dict[str, Callable[[Lua, list[Held]], Call]] = {
     "renew": lambda lua, held: lua.renew(NOW + 5, *held),
     "reclaim": lambda lua, held: lua.reclaim(NOW + LEASE, *LEASES),
     "guard": lambda lua, held: lua.guard(NOW + 500, "q", "r"),
+    "unique": lambda lua, held: lua.unique(NOW, KEYED, "running", NOW + 9),
+    "debounce": lambda lua, held: lua.debounce(NOW, KEYED, 50, old=Task("far", FAR)),
     "purge": lambda lua, held: lua.purge(NOW, "held0"),
     "trim": lambda lua, held: lua.trim(NOW, 5, 1000, 2, 3000),
     "redrive": lambda lua, held: lua.redrive(NOW, Task("held0")),
@@ -64,6 +67,8 @@ NUMBERS = {
     "renew": [0, 1],
     "reclaim": [0, 1],
     "guard": [0],
+    "unique": [0, 3, 4],
+    "debounce": [0, 3, 4, 5, 6, 7],
     "purge": [0, 1],
     "trim": [0, 1, 2, 3, 4, 5],
     "redrive": [0, 1, 4, 5],
@@ -85,6 +90,7 @@ NUMBERS = {
 """Where each call has a number that it cannot do without."""
 
 RIGHT_AS_WELL = {
+    ("debounce", "the last key is missing"),
     ("purge", "the last argument is missing"),
     ("locate", "the last argument is missing"),
     ("cancel", "the last key is missing"),

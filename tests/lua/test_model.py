@@ -37,6 +37,8 @@ class Known:
     attempts: int = 0
     wished: bool = False
     purged: bool = False
+    latest: int = 0
+    claims: bool = False
 
     def is_dropped(self, now: int) -> bool:
         """Whether a reservation drops it, should it come upon it."""
@@ -133,6 +135,55 @@ class ShardMachine(RuleBasedStateMachine):
         assert self.lua.schedule(self.now, task).run() == [1]
         self.model.tasks[task.id] = Known(task, task.due)
 
+    @rule(key=st.sampled_from("xy"), offset=instants, wait=st.sampled_from([0, 5000, 200_000]))
+    def debounce(self, key: str, offset: int, wait: int) -> None:
+        number = next(self.numbers)
+        due = max(0, self.now + offset)
+        task = Task(f"d:{number}", due, "a", 5, b"x", number.to_bytes(8, "big"), 0, b"da:" + key.encode())
+        pending = [
+            known
+            for known in self.model.tasks.values()
+            if known.task.claim == task.claim and known.state == "waiting" and known.claims
+        ]
+        found = self.lua.debounced(self.now, task, wait)
+        assert self.lua.debounced(self.now, task, wait) == found
+        if pending:
+            (known,) = pending
+            assert found == known.task.id
+            known.due, known.wished, known.task = min(due, known.latest), False, task._replace(id=found)
+        else:
+            assert found == task.id
+            for known in self.model.tasks.values():
+                known.claims = known.claims and known.task.claim != task.claim
+            latest = self.now + wait if wait else 1 << 47
+            self.model.tasks[found] = Known(task, min(due, latest), latest=latest, claims=True)
+
+    @rule(
+        key=st.sampled_from("xy"),
+        offset=instants,
+        running=st.booleans(),
+        hold=st.sampled_from([0, 0, 90_000]),
+    )
+    def unique(self, key: str, offset: int, running: bool, hold: int) -> None:
+        number = next(self.numbers)
+        due = max(0, self.now + offset)
+        task = Task(f"u:{number}", due, "a", 5, b"x", number.to_bytes(8, "big"), 0, b"ua:" + key.encode())
+        states = {"waiting", *(("leased",) if running else ())}
+        holders = [
+            known
+            for known in self.model.tasks.values()
+            if known.task.claim == task.claim
+            and known.claims
+            and (known.state in states or (known.state in ("leased", "done") and known.latest > self.now))
+        ]
+        call = self.lua.unique(self.now, task, "running" if running else "waiting", hold and self.now + hold)
+        found = call.run().decode()
+        assert found == call.run().decode() == (holders[0].task.id if holders else task.id)
+        if not holders:
+            for known in self.model.tasks.values():
+                known.claims = known.claims and known.task.claim != task.claim
+            self.model.tasks[found] = Known(task, due, latest=hold and self.now + hold, claims=True)
+
     @rule(data=st.data(), recent=st.booleans())
     def cancel(self, data: st.DataObject, recent: bool) -> None:
         if not self.model.tasks:
@@ -177,7 +228,8 @@ class ShardMachine(RuleBasedStateMachine):
             if known.state == "dead":
                 assert call.run() == [b"ready"]
                 task = known.task._replace(queue=into or known.task.queue, expires=0)
-                self.model.tasks[task_id] = Known(task, self.now)
+                new = Known(task, self.now, latest=known.latest, claims=known.claims)
+                self.model.tasks[task_id] = new
 
     @rule(data=st.data())
     def purge(self, data: st.DataObject) -> None:
@@ -244,7 +296,16 @@ class ShardMachine(RuleBasedStateMachine):
         self.lua.sweep(self.now, 100_000).run()
         for task_id, known in [*self.model.tasks.items()]:
             if known.state in ("done", "cancelled") and known.forgotten_at <= self.now:
-                del self.model.tasks[task_id]
+                if (
+                    known.claims
+                    and known.task.id[0] == "u"
+                    and known.state == "done"
+                    and known.latest > self.now
+                ):
+                    # Remembered on, for as long as it holds its key.
+                    known.forgotten_at = min(known.latest, self.now + 30_000)
+                else:
+                    del self.model.tasks[task_id]
 
     # ---- workers
 
@@ -364,14 +425,18 @@ class ShardMachine(RuleBasedStateMachine):
 
     def _nothing_is_left(self) -> None:
         self.lua.take_all(self.now, *map(Asked, QUEUES))
-        self.now += KEEP + 5000
+        for _ in range(5):
+            self.now += KEEP + 5000
+            self.guard_and_sweep()
         self.open_pages(ahead=True, whole=True)
         self.lua.promote_due(self.now)
         self.guard_and_sweep()
         self.lua.guard(self.now + 500, *QUEUES).run()
         dead = {task_id.encode() for task_id, known in self.model.tasks.items() if known.state == "dead"}
         kept = {b"dead", b"dead_bytes", b"errors", b"records", b"runs", b"timetable"}
-        assert leftovers(self.lua) == (kept if dead else set())
+        assert leftovers(self.lua) - {b"claims"} == (kept if dead else set())
+        holders = {claim[6:] for claim in self.lua.client.hgetall(self.lua.keys.claims).values()}
+        assert holders <= dead
         for key in (self.lua.keys.records, self.lua.keys.runs):
             assert set(self.lua.client.hkeys(key)) == dead
         self.lua.client.delete(*(self.lua.keys.prefix + name for name in self.lua.names() or {b"none"}))

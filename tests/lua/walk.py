@@ -17,6 +17,7 @@ def walk(lua: Lua) -> None:
     _ready(lua)
     _answered(lua)
     _ended(lua)
+    _claimed(lua)
     _schedules(lua)
     _late(lua)
 
@@ -116,6 +117,18 @@ def _dead(lua: Lua, now: int) -> None:
     lua.trim(now, 1, 1, 1, 1).run()
     lua.trim(now, 100, 1_000_000).run()
     lua.trim(now, 100, 1).run()
+
+
+def _claimed(lua: Lua) -> None:
+    now = DUE + 10 * LEASE
+    for n, due in enumerate((now, now, now + 50, far(now), far(now) + 1, now + 9, now)):
+        lua.debounced(now, Task(f"d{n}", due, "c", nonce=b"%8d" % n, claim=b"dc:key"), 60_000)
+        lua.unique(
+            now, Task(f"u{n}", due, "c", nonce=b"%8d" % n, claim=b"uc:%d" % due), "running", now + 100_000
+        ).run()
+    held = lua.take_all(now, Asked("c"))
+    lua.complete(now, *held).run()
+    lua.sweep(now + KEEP).run()
 
 
 def _schedules(lua: Lua) -> None:

@@ -1,0 +1,138 @@
+"""P29 of the reported faults: same-key calls push the run ahead and carry the last data; unique keys; ends in time."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+
+from oncue import App, BadInput, Task
+from oncue.common.store import Store
+from tests.support.product import START_MS, FixedClock, Hands, Passes, app_on, opened, running
+from tests.support.servers import RedisServer
+
+MakeHands = Callable[..., Hands]
+
+
+def at(offset_ms: int) -> float:
+    return (START_MS + offset_ms) / 1000
+
+
+def ran(
+    app: App, clock: FixedClock, passes: Passes, worker: Hands, until_ms: int, max_wait_s: float | None = None
+) -> list[tuple[int, object]]:
+    """Ten calls, one every 0.5 s, each for 2 s later; what ran when."""
+    found = []
+    for step in range(0, until_ms, 500):
+        clock.ms = START_MS + step
+        if step < 5000:
+            app.schedule_task(at(step + 2000), step // 500, debounce="K", max_wait_s=max_wait_s)
+        passes()
+        tasks = worker.reserve()
+        found += [(step, task.data) for task in tasks]
+        worker.complete(*tasks)
+    return found
+
+
+def test_ten_calls_make_one_run_with_the_last_data_two_seconds_after_the_last(
+    app: App, clock: FixedClock, passes: Passes, hands: MakeHands
+) -> None:
+    assert ran(app, clock, passes, hands(), 9000) == [(6500, 9)]
+
+
+def test_a_steady_stream_starves_nothing(
+    app: App, clock: FixedClock, passes: Passes, hands: MakeHands
+) -> None:
+    # At 3 s after the first the task is due; the call of that instant still pushes nothing beyond it.
+    (first, *_) = ran(app, clock, passes, hands(), 9000, 3)
+    assert first == (3000, 6)
+
+
+def test_under_eight_threads_one_entry_is_pending_at_the_end(valkey: RedisServer, namespace: str) -> None:
+    with opened(valkey, namespace) as store:
+        app = app_on(store)
+        begin = time.time()
+
+        def call(number: int) -> None:
+            for n in range(1000):
+                app.schedule_task(begin + 600 + n % 50 * 0.001, [number, n], debounce="K", max_wait_s=3000)
+
+        threads = [threading.Thread(target=call, args=(number,)) for number in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        counts = {state: number for state, number in store.counts()["default"].items() if number}
+        assert counts == {"delayed": 1}
+        ((task_id, data),) = [(task.id, task.data) for task in app.list().tasks]
+        assert data[1] == 999
+        assert app.cancel(task_id)
+
+
+def test_a_call_while_the_task_runs_makes_a_new_task(valkey: RedisServer, namespace: str) -> None:
+    begun, go_on, seen = threading.Event(), threading.Event(), list[object]()
+
+    def handler(task: Task) -> None:
+        seen.append(task.data)
+        begun.set()
+        assert go_on.wait(20)
+
+    with opened(valkey, namespace) as store:
+        app = app_on(store)
+        first = app.schedule_task(None, 1, debounce="K")
+        with running(store, handlers={"default": handler}, threads=1):
+            assert begun.wait(20)
+            second = app.schedule_task(None, 2, debounce="K")
+            assert second != first
+            go_on.set()
+            ends = time.monotonic() + 20
+            while app.get(second).state != "done":
+                assert time.monotonic() < ends
+                time.sleep(0.01)
+    assert seen == [1, 2]
+
+
+def test_a_unique_task_is_there_once(app: App, store: Store, clock: FixedClock, hands: MakeHands) -> None:
+    worker = hands()
+    first = app.schedule_task(None, 1, unique="K")
+    assert app.schedule_task(None, 2, unique="K") == first
+    assert app.schedule_task(None, 2, "other", unique="K") != first
+    (task,) = worker.reserve()
+    assert app.schedule_task(None, 3, unique="K", unique_while="running") == first
+    second = app.schedule_task(None, 4, unique="K", unique_for_s=30)
+    assert second != first
+    (again,) = worker.reserve()
+    worker.complete(task, again)
+    assert app.schedule_task(None, 5, unique="K") == second
+    clock.pass_ms(30_001)
+    assert app.schedule_task(None, 6, unique="K") not in (first, second)
+
+
+def test_a_task_that_has_not_begun_in_time_is_dropped(app: App, clock: FixedClock, hands: MakeHands) -> None:
+    worker = hands()
+    task_id = app.schedule_task(None, 1, expires=at(5000))
+    clock.pass_ms(5001)
+    assert worker.reserve() == []
+    assert (app.get(task_id).state, app.get(task_id).reason) == ("cancelled", "expired")
+    assert app.store.counts()["default"]["expired"] == 1
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"debounce": "a", "unique": "b"},
+        {"debounce": ""},
+        {"unique": "x" * 129},
+        {"unique": "a", "unique_while": "ever"},
+        {"unique": "a", "unique_for_s": 0},
+        {"debounce": "a", "max_wait_s": -1},
+        {"expires": at(1)},
+        {"expires": "soon"},
+    ],
+)
+def test_what_does_not_go_together_is_refused(app: App, store: Store, wrong: dict[str, object]) -> None:
+    with pytest.raises(BadInput):
+        app.schedule_task(at(1000), 1, **wrong)  # type: ignore[arg-type]
+    assert store.counts() == {}
