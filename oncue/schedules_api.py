@@ -123,15 +123,24 @@ class Schedules:
                 return task_id
         raise WrongState(f"schedule {name} is edited again and again: try later")
 
-    def backfill(self, name: str, start: object, end: object, *, forced: bool = False) -> Backfilled:
+    def backfill(
+        self,
+        name: str,
+        start: object,
+        end: object,
+        *,
+        forced: bool = False,
+        told: Callable[[int, int], None] = lambda done, of: None,
+    ) -> Backfilled:
         """Makes the tasks of the planned instants from ``start`` to ``end``, both included and at most now.
 
         The instants are given as ``schedule_task`` takes them. One that has had its task is left out unless ``forced``.
-        Raises WrongState where the schedule is edited meanwhile.
+        ``told`` hears now and then how many of how many are done. Raises WrongState where the schedule is edited meanwhile.
         """
         entry = self._usable(name)
         _read(entry)
-        return backfills.backfill(self._store, entry, due_ms(start, 0), due_ms(end, 0), forced=forced)
+        first_ms, last_ms = due_ms(start, 0), due_ms(end, 0)
+        return backfills.backfill(self._store, entry, first_ms, last_ms, forced=forced, told=told)
 
     def remove(self, name: str, *, for_good: bool = False) -> None:
         """Removes a schedule; its tasks go on. Its history stays, unless ``for_good``."""

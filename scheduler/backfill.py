@@ -1,6 +1,6 @@
 """Backfill: planned instants of the past that are to run now, each once, unless asked to repeat them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -28,10 +28,18 @@ class Backfilled(NamedTuple):
     there: list[str]
 
 
-def backfill(store: Store, entry: Stored, first_ms: int, last_ms: int, *, forced: bool = False) -> Backfilled:
+def backfill(
+    store: Store,
+    entry: Stored,
+    first_ms: int,
+    last_ms: int,
+    *,
+    forced: bool = False,
+    told: Callable[[int, int], None] = lambda done, of: None,
+) -> Backfilled:
     """Makes the tasks of the planned instants from ``first_ms`` to ``last_ms``, both included.
 
-    They line up behind each other and behind a run that goes on, unless the schedule's overlap is "allow". Raises
+    ``told`` hears after each step how many of how many are done. They line up behind each other and behind a run that goes on, unless the schedule's overlap is "allow". Raises
     BadInput, WrongState where the schedule is edited meanwhile, and what the store raises.
     """
     definition = entry.read()
@@ -51,6 +59,7 @@ def backfill(store: Store, entry: Stored, first_ms: int, last_ms: int, *, forced
     wanted = [at for at in planned if not is_known(at)]
     for at in range(0, len(wanted), STEP):
         _make(store, entry, definition, wanted[at : at + STEP], found, now, forced=forced)
+        told(min(at + STEP, len(wanted)), len(wanted))
     return Backfilled(found.made, sorted(found.there))
 
 

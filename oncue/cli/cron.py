@@ -1,15 +1,19 @@
-"""`oncue cron`: check a file, see what comes, and what the store holds."""
+"""`oncue cron`: check a file, see what comes; and all commands about schedules under one name."""
 
 from typing import Annotated, Any
 
 import typer
 
+from oncue.cli.cronchange import backfill, pause, remove, resume, trigger
+from oncue.cli.crondeploy import apply, diff
+from oncue.cli.cronlook import history, list_
 from oncue.cli.failure import NO
-from oncue.cli.options import CONNECTION, Given, Json, settings
-from oncue.cli.output import print_json, print_table
+from oncue.cli.options import Given, Json, settings
+from oncue.cli.output import print_json
 
 cron = typer.Typer(
-    help="Check schedules, see their next ticks, list those in the store.", no_args_is_help=True
+    help="Check, deploy and change schedules; see what they mean, when they come, and what became of them.",
+    no_args_is_help=True,
 )
 
 File = Annotated[str, typer.Argument(metavar="FILE", help="The file with the schedules (YAML).")]
@@ -19,6 +23,7 @@ What = Annotated[
         metavar="NAME|EXPR", help="A schedule of the file, or an expression; all of the file without it."
     ),
 ]
+Expr = Annotated[str, typer.Argument(metavar="EXPR", help="A cron expression, in quotes.")]
 Zone = Annotated[str | None, typer.Option("--tz", metavar="ZONE", help="Time zone, such as Europe/Berlin.")]
 From = Annotated[
     str | None, typer.Option("--from", metavar="TIME", help="ISO 8601 with an offset; now without it.")
@@ -71,7 +76,26 @@ def preview(
     found = previews(given, what, tz, start, count)
     if as_json:
         print_json(found)
-        return
+    else:
+        _print_previews(found)
+
+
+@cron.command()
+def explain(expr: Expr, tz: Zone = None, count: Count = 5, as_json: Json = False) -> None:
+    """Say in words what a cron expression means, warn of what is seldom meant, and show its next ticks.
+
+    Example: oncue cron explain "*/15 9-17 * * mon-fri" --tz Europe/Berlin
+    """
+    from oncue.cli.cronfile import explained
+
+    found = explained(expr, tz or "UTC", count)
+    if as_json:
+        print_json(found)
+    else:
+        _print_previews([found])
+
+
+def _print_previews(found: list[dict[str, Any]]) -> None:
     for entry in found:
         print(f"{entry['name']}: {entry['cron']}" if entry["name"] else entry["cron"])
         print(f"  {entry['meaning']}")
@@ -81,29 +105,15 @@ def preview(
             print(f"  {tick}")
 
 
-@cron.command("list")
-@settings(*CONNECTION)
-def list_(given: Given, as_json: Json = False) -> None:
-    """List the schedules in the store with their next ticks; with --config those, too, that the file gets wrong.
-
-    Example: oncue cron list --config oncue.yaml
-    """
-    from oncue.cli.cronfile import invalid_rows
-    from oncue.cli.oneshot import opened_store
-    from oncue.cli.schedulelist import row
-    from oncue.scheduler.standing import infos
-
-    with opened_store(given) as store:
-        rows: list[dict[str, Any]] = [row(entry) for entry in infos(store)]
-    rows += invalid_rows(given)
-    if as_json:
-        print_json(rows)
-    elif not rows:
-        print("no schedules: `oncue scheduler --config FILE` puts those of a file here")
-    else:
-        head = ("name", "cron", "timezone", "queue", "next", "state", "valid")
-        print_table(head, [[entry[name] or "-" for name in head[:-1]] + [_validity(entry)] for entry in rows])
-
-
-def _validity(entry: dict[str, Any]) -> str:
-    return "valid" if entry["valid"] else f"invalid: {entry['reason']}"
+for name, command in {
+    "list": list_,
+    "history": history,
+    "diff": diff,
+    "apply": apply,
+    "pause": pause,
+    "resume": resume,
+    "trigger": trigger,
+    "backfill": backfill,
+    "remove": remove,
+}.items():
+    cron.command(name)(command)

@@ -49,6 +49,11 @@ def previews(
     return [_preview(_rule(entry, tz), since_ms, count) for entry in _wanted(config, what, given.path)]
 
 
+def explained(expr: str, tz: str, count: int) -> dict[str, Any]:
+    """Meaning, warnings and next ticks of one expression. Raises CronError."""
+    return _preview(Rule("", Timing(cron=expr, timezone=tz)), host_now_ms(), count)
+
+
 def _wanted(config: Config, name: str | None, path: str | None) -> list[ScheduleConfig]:
     if path is None:
         raise BadInput('name a file with --config, or give an expression in quotes, such as "30 2 * * *"')
@@ -88,10 +93,7 @@ def invalid_rows(given: Given) -> list[dict[str, Any]]:
     return [
         {
             "name": name,
-            "cron": None,
-            "timezone": None,
-            "queue": None,
-            "next": None,
+            **dict.fromkeys(("cron", "when", "timezone", "queue", "next", "last", "late_ms", "missed")),
             "state": "invalid",
             "valid": False,
             "reason": "; ".join(sentences),

@@ -1,33 +1,81 @@
-"""The schedules of the store as people read them: for `oncue up` and `oncue cron list`."""
+"""The schedules of the store as people read them: for `oncue up`, `oncue cron list` and whatever changes one."""
 
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from oncue.common.configtypes import ScheduleConfig
+from oncue.common.duration import words_of
 from oncue.common.store import Store
 from oncue.common.task import instant
 from oncue.scheduler.standing import ScheduleInfo, infos
 
+TABLE = ("name", "when", "timezone", "queue", "next", "last", "late", "missed", "state")
+
 
 def row(entry: ScheduleInfo) -> dict[str, Any]:
-    """One schedule, faulty or not; `next` in its own zone, None where no tick comes."""
+    """One schedule, faulty or not; times in its own zone, None where there is none."""
     config = entry.config
     return {
         "name": entry.name,
         "cron": config and config.cron,
+        "when": config and written(config),
         "timezone": config and config.timezone,
         "queue": config and config.queue,
-        "next": _next(entry),
+        "next": shown(entry.next_ms, config),
+        "next_run": shown(entry.next_run_ms, config),
+        "last": shown(entry.last_ms, config),
+        "last_task": entry.last_task,
+        "late_ms": entry.late_ms,
+        "fired": entry.fired,
+        "skipped": entry.skipped,
+        "missed": entry.missed,
+        "triggered": entry.triggered,
+        "backfilled": entry.backfilled,
         "state": entry.state,
         "valid": entry.state != "invalid",
         "reason": entry.reason or None,
+        "by": entry.by or None,
+        "why": entry.why or None,
+        "source": entry.source or None,
     }
 
 
-def _next(entry: ScheduleInfo) -> str | None:
+def cells(entry: dict[str, Any]) -> list[object]:
+    """The same as a row of a table with the heads of ``TABLE``."""
+    told = entry | {"late": _late(entry.get("late_ms")), "state": state_words(entry)}
+    return ["-" if told.get(name) is None else told[name] for name in TABLE]
+
+
+def state_words(entry: dict[str, Any]) -> str:
+    """The state with its reason: `paused by ada: audit`."""
+    if entry["state"] == "invalid":
+        return f"invalid: {entry['reason']}"
+    if entry["state"] != "paused":
+        return str(entry["state"])
+    by = f" by {entry['by']}" if entry["by"] else ""
+    return f"paused{by}" + (f": {entry['why']}" if entry["why"] else "")
+
+
+def written(config: ScheduleConfig) -> str:
+    """What says when: the expression, `every 90m` in words, or the rrule."""
+    if config.every_s is not None:
+        return f"every {words_of(config.every_s)}" + (" from the end" if config.from_end else "")
+    return config.cron or config.rrule or ""
+
+
+def shown(ms: int | None, config: ScheduleConfig | None) -> str | None:
+    """An instant in the schedule's zone, ISO 8601; None for none."""
     # The zone of a faulty one may be the fault.
-    if entry.next_ms is None or entry.config is None:
+    if ms is None or config is None:
         return None
-    return instant(entry.next_ms).astimezone(ZoneInfo(entry.config.timezone)).isoformat(timespec="seconds")
+    finest = "milliseconds" if ms % 1000 else "seconds"
+    return instant(ms).astimezone(ZoneInfo(config.timezone)).isoformat(timespec=finest)
+
+
+def _late(ms: int | None) -> str | None:
+    if ms is None or ms < 1000:
+        return None if ms is None else f"{ms} ms"
+    return words_of(ms // 1000)
 
 
 def schedule_lines(store: Store) -> list[str]:
@@ -42,5 +90,5 @@ def _meaning(entry: dict[str, Any]) -> str:
         return f"INVALID, will not fire: {entry['reason']}"
     state = "" if entry["state"] == "active" else f" ({entry['state']})"
     return (
-        f"{entry['cron']}  ({entry['timezone']}) -> {entry['queue']}, next {entry['next'] or 'never'}{state}"
+        f"{entry['when']}  ({entry['timezone']}) -> {entry['queue']}, next {entry['next'] or 'never'}{state}"
     )

@@ -1,0 +1,148 @@
+"""`oncue cron diff` and `oncue cron apply`: a file against the store, and the deployment of a file."""
+
+import sys
+from dataclasses import fields
+from typing import Annotated, Any
+
+import typer
+
+from oncue.cli.confirm import Yes, confirm
+from oncue.cli.failure import NO, printable
+from oncue.cli.options import CONNECTION, Given, Json, settings
+from oncue.cli.output import print_json
+
+File = Annotated[
+    str,
+    typer.Argument(
+        metavar="FILE", help="The file with the schedules; the server stands there, too, unless in --config."
+    ),
+]
+Prune = Annotated[
+    bool, typer.Option("--prune", help="What came from the file and is gone goes with its history, for good.")
+]
+_SETTINGS = (*CONNECTION, "timezone", "max_data_bytes")
+
+
+@settings(*_SETTINGS)
+def diff(given: Given, file: File, as_json: Json = False) -> None:
+    """Show what `oncue cron apply` would change in the store, and in which direction ticks move. Writes nothing.
+
+    Exit code 1: the file has faults; the schedules that it gets wrong would stay as they are.
+
+    Example: oncue cron diff oncue.yaml
+    """
+    from oncue.cli.oneshot import opened_store
+    from oncue.scheduler.schedules import changes
+
+    wanted = Given(file, given.flags)
+    config = wanted.load()
+    faulty = {problem.schedule for problem in config.invalid}
+    with opened_store(given if given.file else wanted) as store:
+        found = changes(store, config.schedules.values(), str(wanted.path), faulty)
+        now_ms = store.persist(store.shards[0], store.shards[0].now_ms)
+    rows = [_compared(change, now_ms) for change in found]
+    if as_json:
+        print_json(rows)
+    else:
+        for entry in rows:
+            _print_change(entry)
+        if not rows:
+            print("nothing would change")
+    _end(file, config)
+
+
+@settings(*_SETTINGS)
+def apply(given: Given, file: File, prune: Prune = False, yes: Yes = False, as_json: Json = False) -> None:
+    """Deploy a file: make the store hold its schedules, whatever was there before, and record its revision.
+
+    Exit code 1: the file has faults. The schedules that it gets wrong stay as they were, the others are applied.
+
+    Example: oncue cron apply oncue.yaml
+    """
+    from oncue.cli.oneshot import opened_store
+    from oncue.scheduler.schedules import apply as put
+
+    wanted = Given(file, given.flags)
+    config = wanted.load()
+    faulty = {problem.schedule for problem in config.invalid}
+    if prune:
+        confirm(f"the history of what is no longer in {file} will be deleted for good", yes=yes)
+    with opened_store(given if given.file else wanted) as store:
+        found = put(
+            store, config.schedules.values(), str(wanted.path), faulty, forced=True, prune=prune
+        ).changes
+    if as_json:
+        print_json([{"what": line.partition(" ")[0], "name": line.partition(" ")[2]} for line in found])
+    else:
+        for line in found or ["nothing changed"]:
+            print(line)
+    _end(file, config)
+
+
+def _end(file: str, config: Any) -> None:
+    """Names the faults, and ends with code 1 if there are any."""
+    for problem in config.invalid:
+        print(f"oncue: {printable(problem.sentence)}", file=sys.stderr)
+    if not config.schedules:
+        print(f"oncue: {file} has no usable schedule, so it changes nothing", file=sys.stderr)
+    if config.invalid or not config.schedules:
+        raise typer.Exit(NO)
+
+
+def _compared(change: Any, now_ms: int) -> dict[str, Any]:
+    from oncue.cli.schedulelist import shown
+    from oncue.scheduler.definition import rule_of
+    from oncue.scheduler.standing import info
+
+    before = info(change.before) if change.before is not None and change.before.state != "removed" else None
+    paused = before is not None and before.state == "paused" and before.why != "enabled: false"
+    old = before.next_ms if before and before.state == "active" else None
+    new = None
+    if change.after is not None and change.after.enabled and not paused:
+        new = rule_of(change.after).next_after(now_ms)
+    return {
+        "name": change.name,
+        "what": change.what,
+        "settings": _edited(before.config if before else None, change.after),
+        "next_before": shown(old, before.config if before else None),
+        "next_after": shown(new, change.after),
+        "ticks": "paused" if paused and change.after is not None else _direction(old, new),
+    }
+
+
+def _direction(old: int | None, new: int | None) -> str:
+    if old is None or new is None:
+        return "none" if old is new else "start" if old is None else "end"
+    return "same" if old == new else "earlier" if new < old else "later"
+
+
+def _edited(before: Any, after: Any) -> dict[str, list[object]]:
+    """What differs between two definitions: each setting with its value before and after."""
+    if before is None or after is None:
+        return {}
+    pairs = {
+        key.name: [getattr(before, key.name), getattr(after, key.name)]
+        for key in fields(after)
+        if key.name != "line"
+    }
+    return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+
+
+_SIGNS = {"created": "+", "edited": "~", "removed": "-"}
+_WORDS = {
+    "same": "next tick as before, {next_after}",
+    "earlier": "ticks move earlier: next {next_before} -> {next_after}",
+    "later": "ticks move later: next {next_before} -> {next_after}",
+    "start": "first tick {next_after}",
+    "end": "no tick after {next_before}, which does not come either",
+    "none": "no tick comes",
+    "paused": "it stays paused",
+}
+
+
+def _print_change(entry: dict[str, Any]) -> None:
+    what = entry["what"] if entry["what"] != "removed" else "removed, its history stays"
+    print(f"{_SIGNS[entry['what']]} {entry['name']}: {what}")
+    for name, (old, new) in entry["settings"].items():
+        print(f"    {name}: {printable(repr(old))} -> {printable(repr(new))}")
+    print("    " + _WORDS[entry["ticks"]].format(**entry))

@@ -1,0 +1,180 @@
+"""`oncue cron` against a server: what is deployed, changed and told, for people and for scripts."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from oncue import App
+from tests.support.commands import Ended, ended
+from tests.support.processes import Process
+from tests.support.servers import RedisServer
+
+Start = Callable[..., Process]
+Run = Callable[..., Ended]
+
+OLD = """timezone: Europe/Berlin
+schedules:
+  early: {cron: "0 12 1 1 *"}
+  late: {cron: "0 12 1 1 *"}
+  gone: {every: 90m}
+  same: {cron: "@hourly"}
+"""
+NEW = """timezone: Europe/Berlin
+schedules:
+  early: {cron: "0 11 1 1 *"}
+  late: {cron: "0 13 1 1 *", queue: other}
+  same: {cron: "@hourly"}
+  fresh: {every: 1d}
+"""
+
+
+@pytest.fixture
+def oncue(run_oncue: Start, valkey: RedisServer, namespace: str) -> Run:
+    env = {"ONCUE_URL": valkey.url, "ONCUE_NAMESPACE": namespace, "LC_ALL": "C"}
+    return lambda *words, **more: ended(run_oncue, *words, env={**env, **more})
+
+
+@pytest.fixture
+def app(valkey: RedisServer, namespace: str) -> Iterator[App]:
+    producer = App(valkey.url, namespace=namespace)
+    yield producer
+    producer.close()
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "oncue.yaml"
+    path.write_text(OLD)
+    return path
+
+
+def listed(oncue: Run) -> dict[str, dict[str, Any]]:
+    return {entry["name"]: entry for entry in oncue("cron", "list", "--json").json}
+
+
+def test_a_file_is_compared_and_deployed_and_the_last_deployment_has_the_last_word(
+    oncue: Run, file: Path
+) -> None:
+    assert oncue("cron", "diff", file).output.count("created") == 4
+    assert listed(oncue) == {}
+    first = oncue("cron", "apply", file, "--json")
+    assert (first.code, len(first.json)) == (0, 4)
+    assert oncue("cron", "diff", file).output == "nothing would change\n"
+    file.write_text(NEW)
+    found = {entry["name"]: entry for entry in oncue("cron", "diff", file, "--json").json}
+    told = {name: (entry["what"], entry["ticks"]) for name, entry in found.items()}
+    assert told == {
+        "early": ("edited", "earlier"),
+        "late": ("edited", "later"),
+        "gone": ("removed", "end"),
+        "fresh": ("created", "start"),
+    }
+    assert found["late"]["settings"]["queue"] == ["default", "other"]
+    assert found["late"]["next_before"].endswith("-01-01T12:00:00+01:00")
+    assert found["late"]["next_after"].endswith("-01-01T13:00:00+01:00")
+    assert oncue("cron", "apply", file).code == 0
+    assert listed(oncue)["gone"]["state"] == "removed"
+    file.write_text(OLD)
+    assert "created gone" in oncue("cron", "apply", file).output
+    assert listed(oncue)["late"]["queue"] == "default"
+
+
+def test_a_faulty_schedule_stays_as_it_was_and_the_code_says_so(oncue: Run, file: Path) -> None:
+    assert oncue("cron", "apply", file).code == 0
+    file.write_text(OLD.replace('"@hourly"', '"61 * * * *"').replace("90m", "45m"))
+    for command in ("diff", "apply"):
+        end = oncue("cron", command, file)
+        assert end.code == 1
+        assert f"{file}:6:" in end.output
+    assert listed(oncue)["same"]["cron"] == "@hourly"
+    assert listed(oncue)["gone"]["when"] == "every 45 minutes"
+    file.write_text("schedules: {}\n")
+    end = oncue("cron", "apply", file)
+    assert (end.code, "has no usable schedule" in end.output) == (1, True)
+    assert len(listed(oncue)) == 4
+
+
+def test_what_cannot_be_undone_needs_a_yes(oncue: Run, file: Path) -> None:
+    oncue("cron", "apply", file)
+    for words in (("remove", "gone"), ("apply", file, "--prune")):
+        end = oncue("cron", *words)
+        assert (end.code, "give --yes" in end.output) == (2, True)
+    assert listed(oncue)["gone"]["state"] == "active"
+    assert oncue("cron", "remove", "gone", "--yes").output == "removed gone\n"
+    assert oncue("cron", "remove", "gone", "--yes").code == 1
+    file.write_text(NEW)
+    assert "pruned gone" in oncue("cron", "apply", file, "--prune", "--yes").output
+    assert "gone" not in listed(oncue)
+    assert oncue("cron", "remove", "early", "--for-good", "--yes", "--json").json["removed"]
+    assert "early" not in listed(oncue)
+
+
+def test_a_terminal_is_asked(valkey: RedisServer, namespace: str, app: App) -> None:
+    app.schedules.create("nightly", cron="0 3 * * *")
+    env = {**os.environ, "ONCUE_URL": valkey.url, "ONCUE_NAMESPACE": namespace}
+    command = [sys.executable, "-m", "oncue", "cron", "remove", "nightly"]
+    for answer, code in ((b"\n", 1), (b"y\n", 0)):
+        ours, theirs = pty.openpty()
+        try:
+            os.write(ours, answer)
+            end = subprocess.run(command, stdin=theirs, capture_output=True, env=env, check=False, timeout=30)
+        finally:
+            os.close(ours)
+            os.close(theirs)
+        assert (end.returncode, b"Go on? [y/N]" in end.stderr) == (code, True)
+    assert app.schedules.get("nightly").state == "removed"
+
+
+def test_a_pause_tells_who_and_why(oncue: Run, app: App) -> None:
+    app.schedules.create("nightly", cron="0 3 * * *")
+    end = oncue("cron", "pause", "nightly", "--why", "audit", "--by", "ada")
+    assert (end.code, end.output) == (0, "nightly: paused by ada: audit, next never\n")
+    entry = listed(oncue)["nightly"]
+    assert (entry["state"], entry["by"], entry["why"], entry["next"]) == ("paused", "ada", "audit", None)
+    head, line = oncue("cron", "list").output.splitlines()
+    assert head.split() == ["name", "when", "timezone", "queue", "next", "last", "late", "missed", "state"]
+    assert "paused by ada: audit" in line
+    assert oncue("cron", "resume", "nightly", "--json").json["state"] == "active"
+    assert oncue("cron", "resume", "nightly").code == 1
+    assert oncue("cron", "pause", "nobody").code == 1
+
+
+def test_tasks_are_made_by_hand_and_the_history_tells_it(oncue: Run, app: App) -> None:
+    assert oncue("cron", "history", "nightly").code == 1
+    app.schedules.create("nightly", cron="0 3 * * *", overlap="allow")
+    assert oncue("cron", "history", "nightly").output == "nothing yet\n"
+    task = oncue("cron", "trigger", "nightly", "--json").json["id"]
+    assert app.get(task).state == "ready"
+    today = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    span = ("--from", (today - timedelta(days=60)).isoformat(), "--to", today.isoformat())
+    made = oncue("cron", "backfill", "nightly", *span, "--json").json
+    assert (len(made["made"]), made["there"]) == (60, [])
+    again = oncue("cron", "backfill", "nightly", *span)
+    assert (again.code, again.output) == (0, "0 tasks were made; 60 had run already\n")
+    events = oncue("cron", "history", "nightly", "--count", "3", "--json").json
+    assert [event["what"] for event in events] == ["backfilled"] * 3
+    assert events[0]["planned"].endswith("T03:00:00+00:00")
+    head, *lines = oncue("cron", "history", "nightly", "--count", "100").output.splitlines()
+    assert head.split()[:2] == ["planned", "what"]
+    assert (len(lines), "triggered" in lines[-1]) == (61, True)
+    assert oncue("cron", "backfill", "nightly", "--from", "today", "--to", "now").code == 2
+
+
+def test_an_expression_is_explained_without_a_server(run_oncue: Start) -> None:
+    end = ended(
+        run_oncue, "cron", "explain", "0 9 * * mon", "--tz", "Europe/Berlin", "--count", "2", "--json"
+    )
+    assert "on Monday" in end.json["meaning"]
+    assert (len(end.json["ticks"]), end.json["timezone"]) == (2, "Europe/Berlin")
+    assert "warning: " in ended(run_oncue, "cron", "explain", "*/90 * * * *").output
+    refused = ended(run_oncue, "cron", "explain", "61 * * * *")
+    assert (refused.code, refused.output.count("\n")) == (2, 1)
