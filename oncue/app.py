@@ -34,6 +34,14 @@ class Settings:
     store: Store
     max_data_bytes: int
 
+    def durable(self, text: str | None) -> "Settings":
+        """The same with a store that waits for the durability of each write; raises BadInput."""
+        if text is None:
+            return self
+        from oncue.common import durability
+
+        return Settings(durability.confirmed(self.store, durability.durability(text)), self.max_data_bytes)
+
 
 def _checked(task_ids: Iterable[str]) -> list[str]:
     return [ids.checked(task_id) for task_id in task_ids]
@@ -154,6 +162,7 @@ class App:
         unique: str | None = None,
         unique_while: "While" = "waiting",
         unique_for_s: float | None = None,
+        durability: str | None = None,
     ) -> str:
         """Schedules one task and returns its id; once it has returned, the task runs.
 
@@ -166,10 +175,11 @@ class App:
         ``debounce``: a key of the queue: one task of that key waits, and each call gives it a new time and its own
         data, but no later than ``max_wait_s`` after the first. ``unique``: a key too: while a task of it waits (or
         runs, with ``unique_while="running"``, or for ``unique_for_s`` from its scheduling on, even if it is done),
-        nothing is scheduled. Both return the id of the task that is there then. Raises BadInput, WrongState (the id of
+        nothing is scheduled. Both return the id of the task that is there then. ``durability``: "replicas:N" or "aof":
+        returns when N replicas have the task, or when it is on the server's disk. Raises BadInput, WrongState (the id of
         a dead task), StoreUnavailable (repeat the call with the same id) and WrongServer.
         """
-        settings = self._ready()
+        settings = self._ready().durable(durability)
         new = NewTask(ts, data, queue, id, priority, retry, timeout_s, expires)
         new_id = ids.new_ids(1)[0] if id is None else id
         if debounce is not None or unique is not None:
@@ -183,13 +193,13 @@ class App:
         settings.store.schedule((task,))
         return task.id
 
-    def schedule_many(self, tasks: Iterable[NewTask]) -> list[str]:
+    def schedule_many(self, tasks: Iterable[NewTask], *, durability: str | None = None) -> list[str]:
         """Schedules tasks in chunks and returns their ids, in order; raises as ``schedule_task``.
 
         All tasks are checked before the first is written. After an error some chunks may have been written: repeat the
         call with ids of your own to be sure of each.
         """
-        settings = self._ready()
+        settings = self._ready().durable(durability)
         wanted = list(tasks)
         fresh = iter(ids.new_ids(sum(task.id is None for task in wanted)))
         placed = [

@@ -1,0 +1,108 @@
+"""A schedule call may wait for replicas or for the disk, and says so where neither has confirmed in time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from oncue import App, BadInput, NewTask, StoreUnavailable, WrongServer
+from oncue.common import durability
+from tests.support.product import app_on, opened
+from tests.support.servers import RedisServer, Server
+from tests.support.waiting import eventually
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RedisServer, RedisServer]]:
+    """A primary with a real replica."""
+    with RedisServer("valkey", tmp_path_factory.mktemp("primary"), aof=True) as primary:
+        config = {"replicaof": f"127.0.0.1 {primary.port}"}
+        with RedisServer("valkey", tmp_path_factory.mktemp("replica"), config=config) as replica:
+            eventually(lambda: linked(replica), 20, "the replica's link")
+            yield primary, replica
+
+
+def linked(replica: RedisServer) -> bool:
+    return bool(replica.admin.info("replication").get("master_link_status") == "up")
+
+
+@pytest.fixture
+def app(
+    pair: tuple[RedisServer, RedisServer], namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[App]:
+    monkeypatch.setattr(durability, "CONFIRM_S", 0.5)
+    with opened(pair[0], namespace) as store:
+        yield app_on(store)
+
+
+def test_a_call_returns_when_the_replica_has_the_task(
+    app: App, pair: tuple[RedisServer, RedisServer]
+) -> None:
+    _, replica = pair
+    for n in range(20):
+        task_id = app.schedule_task(4e9, n, durability="replicas:1")
+        assert replica.admin.hexists(app.store.shards[0].keys.records.decode(), task_id)
+    ids = app.schedule_many([NewTask(4e9, n) for n in range(700)], durability="replicas:1")
+    assert replica.admin.hexists(app.store.shards[0].keys.records.decode(), ids[-1])
+    assert app.schedule_task(4e9, 1, unique="K", durability="replicas:1")
+    assert app.schedule_task(4e9, 1, debounce="K", durability="aof")
+
+
+@pytest.mark.parametrize("more", [{"id": "mine"}, {"id": "u", "unique": "K"}, {"id": "d", "debounce": "K"}])
+def test_a_replica_that_is_cut_off_is_told_of_and_the_same_id_makes_one_task(
+    app: App, pair: tuple[RedisServer, RedisServer], more: dict[str, str]
+) -> None:
+    _, replica = pair
+    replica.pause()
+    try:
+        for _ in range(2):
+            # Written the first time; the repeated call, which writes no task, is not confirmed either.
+            with pytest.raises(
+                StoreUnavailable, match="written, but not confirmed by 1 replicas within 0.5 s"
+            ):
+                app.schedule_task(4e9, 1, durability="replicas:1", **more)  # type: ignore[arg-type]
+    finally:
+        replica.resume()
+    eventually(lambda: linked(replica), 20, "the replica's link")
+    eventually(lambda: confirmed(app, more), 20, "a confirmation")
+    assert app.store.counts()["default"]["delayed"] == 1
+
+
+def confirmed(app: App, more: dict[str, str]) -> bool:
+    try:
+        return app.schedule_task(4e9, 1, durability="replicas:1", **more) == more["id"]  # type: ignore[arg-type]
+    except StoreUnavailable:
+        return False
+
+
+def test_a_call_returns_when_the_task_is_on_the_disk(app: App) -> None:
+    assert app.get(app.schedule_task(4e9, 1, durability="aof")).state == "delayed"
+
+
+def test_a_server_that_keeps_no_file_is_refused_before_anything_is_written(
+    server: Server, namespace: str
+) -> None:
+    with opened(server, namespace, shards=server.shards) as store:
+        app = app_on(store)
+        with pytest.raises(WrongServer, match="nothing was written"):
+            app.schedule_task(4e9, 1, durability="aof")
+        assert store.counts() == {}
+
+
+def test_a_cluster_or_a_single_server_without_replicas_confirms_nothing(
+    server: Server, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(durability, "CONFIRM_S", 0.1)
+    with opened(server, namespace, shards=server.shards) as store:
+        app = app_on(store)
+        for queue in ("a", "b", "c"):
+            with pytest.raises(StoreUnavailable, match="not confirmed by 2 replicas"):
+                app.schedule_task(4e9, 1, queue, id=queue, durability="replicas:2")
+            assert app.get(queue).state == "delayed"
+
+
+@pytest.mark.parametrize("wrong", ["replicas", "replicas:0", "replicas:x", "disk", 1])
+def test_a_durability_that_nobody_knows_is_refused(app: App, wrong: str) -> None:
+    with pytest.raises(BadInput, match='give "replicas:1"'):
+        app.schedule_task(4e9, 1, durability=wrong)
