@@ -2,7 +2,8 @@
 
 import math
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, Protocol
@@ -31,6 +32,15 @@ class Grip(Protocol):
 
     def release(self, task: "Task") -> None:
         """The task goes back."""
+
+    def key(self, task: "Task", name: str) -> str:
+        """A key of the handler's own on the task's shard."""
+
+    def pipeline(self, task: "Task") -> Any:
+        """A pipeline for the handler's writes."""
+
+    def commit(self, task: "Task", pipeline: Any) -> list[Any]:
+        """The task is done, with these writes."""
 
 
 @dataclass(slots=True)
@@ -133,6 +143,25 @@ class Task:
         Raises LeaseLost and StoreUnavailable; WrongState outside of a worker.
         """
         self._held().release(self)
+
+    def key(self, name: str) -> str:
+        """A key of the handler's own, on the shard of its task: what ``commit`` writes has to be there."""
+        return self._held().key(self, name)
+
+    def commit(self, pipeline: Any) -> list[Any]:
+        """Ends the task as done, together with the writes that wait in a pipeline of redis-py; returns their answers.
+
+        Both happen, or neither: with a lost lease nothing is written. The pipeline is not executed otherwise, and its
+        keys are made by ``key``. Raises BadInput, LeaseLost and StoreUnavailable; WrongState outside of a worker.
+        """
+        return self._held().commit(self, pipeline)
+
+    @contextmanager
+    def transaction(self) -> Iterator[Any]:
+        """A pipeline to write into, committed at the end of the block; see ``commit``. An exception commits nothing."""
+        pipeline = self._held().pipeline(self)
+        yield pipeline
+        self.commit(pipeline)
 
     def _held(self) -> "Grip":
         if self._grip is None:

@@ -126,7 +126,7 @@ def complete(shard: Shard, outcomes: Sequence[Done], keep_ms: int) -> list[int]:
         task = outcome.task
         args += (task.id, task.token, task.queue, task.priority)
     results = [keys.result(outcome.task.id) for _, outcome in kept]
-    answers: list[int] = shard.call("complete", [*_ends(shard), *results], args)
+    answers: list[int] = shard.call("complete", [*ends(shard), *results], args)
     return answers
 
 
@@ -136,11 +136,11 @@ def abandon(shard: Shard, outcomes: Sequence[Abandon], keep_ms: int) -> list[int
     for outcome in outcomes:
         task = outcome.task
         args += (task.id, task.token, task.queue, task.priority)
-    answers: list[int] = shard.call("abandon", _ends(shard), args)
+    answers: list[int] = shard.call("abandon", ends(shard), args)
     return answers
 
 
-def _ends(shard: Shard) -> Sequence[bytes]:
+def ends(shard: Shard) -> Sequence[bytes]:
     """The keys that the end of a task needs."""
     keys = shard.keys
     first = (keys.runs, keys.timetable, keys.counts, keys.records, keys.finished, keys.errors)

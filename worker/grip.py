@@ -1,11 +1,13 @@
-"""Grip: what a handler may ask for its own lease while it runs: more time, or to be rid of the task."""
+"""Grip: what a handler may ask for its own lease while it runs: more time, to be rid of the task, or to end it with its effects."""
 
 from collections.abc import Callable
+from typing import Any
 
 from oncue.common.errors import LeaseLost
 from oncue.common.store import Store
 from oncue.common.task import Task
-from oncue.worker.finish import release
+from oncue.worker.commit import commands_of, commit, keys_of
+from oncue.worker.finish import ends, release
 from oncue.worker.hand import Hand
 from oncue.worker.outcome import Release
 from oncue.worker.renew import WISHED, renew
@@ -29,6 +31,33 @@ class Grip:
         shard = self._store.shard(task.queue)
         self._answer(task, lambda: release(shard, [Release(task)], self._store.keep_finished_ms)[0])
         self._hand.drop([task])
+
+    def key(self, task: Task, name: str) -> str:
+        """A key of the handler's own on the task's shard."""
+        return f"{self._store.shard(task.queue).keys.prefix.decode()}own:{name}"
+
+    def pipeline(self, task: Task) -> Any:
+        """A pipeline for the handler's writes, to be handed to ``commit``."""
+        return self._store.link.node(self._store.shard(task.queue).keys.runs).pipeline(transaction=False)
+
+    def commit(self, task: Task, pipeline: Any) -> list[Any]:
+        """The task is done, with the writes in the pipeline: all or, if the lease is lost, nothing.
+
+        Returns the server's answers to them, none if an earlier call whose reply was lost has done it. Raises BadInput,
+        LeaseLost, StoreUnavailable and WrongServer.
+        """
+        shard = self._store.shard(task.queue)
+        commands = commands_of(pipeline)
+        keys_of(commands, shard.keys.prefix)
+        answers: list[Any] = []
+
+        def call() -> int:
+            done, *rest = commit(shard, task, commands, ends(shard), self._store.keep_finished_ms)
+            answers.extend(rest[0] if rest else ())
+            return int(done)
+
+        self._answer(task, call)
+        return answers
 
     def _answer(self, task: Task, call: Callable[[], int]) -> int:
         answer = self._store.persist(self._store.shard(task.queue), call)

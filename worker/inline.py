@@ -8,6 +8,7 @@ from oncue.common.store import Store
 from oncue.common.task import Task
 from oncue.worker.execute import Executor
 from oncue.worker.finish import sorted_out, write
+from oncue.worker.grip import Grip
 from oncue.worker.hand import Hand
 from oncue.worker.judge import Judge
 from oncue.worker.outcome import Outcome
@@ -33,6 +34,7 @@ class InlineWorker:
         self._outcomes: list[Outcome] = []
         hand = Hand(1)
         self._handlers = known
+        self._grip = Grip(store, hand)
         self._executor = Executor(known, Judge(known, policies or {}), store.shard)
         weights: dict[int, dict[str, float]] = {}
         for queue in known:
@@ -56,6 +58,8 @@ class InlineWorker:
         ran: list[Task] = []
         for reserver in self._reservers:
             tasks = reserver.reserve_once(most)
+            for task in tasks:
+                task.hold_by(self._grip)
             for group in self._groups(tasks):
                 if self._handlers[group[0].queue].max_size:
                     self._outcomes += self._executor.batch(group)

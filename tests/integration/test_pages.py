@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import oncue
 from oncue.testing import Kit, oncue_kit, oncue_server
@@ -42,6 +43,11 @@ def test_the_handlers_of_the_page_on_tasks_do_what_it_says(oncue_kit: Kit, tmp_p
     events: list[object] = [{}, "text", {}]
     app.schedule_many([oncue.NewTask(None, data, "events") for data in events])
     assert {str(ran.data): ran.what for ran in oncue_kit.run()} == {"{}": "done", "text": "failed"}
+    app.schedule_task(None, {"account": "ada", "cents": 250}, "payments")
+    assert [ran.what for ran in oncue_kit.run()] == ["done"]
+    client: Any = oncue_kit.store.link.client
+    key = oncue_kit.store.shard("payments").keys.prefix + b"own:balances"
+    assert client.hgetall(key) == {b"ada": b"250"}
     app.schedule_task(None, {}, "thumbnails")
     assert [ran.what for ran in oncue_kit.run()] == ["done"]
 

@@ -241,6 +241,24 @@ class Lua:
         given = [arg for task in held for arg in task.args]
         return self.call("complete", [*keys, *(k.result(task.id) for task in results)], [*args, *given])
 
+    def commit(self, now: int, held: Held, *commands: Sequence[Arg], keep: int = KEEP) -> Call:
+        """`commands` name their key second."""
+        k = self.keys
+        keys = [
+            k.runs,
+            k.timetable,
+            k.counts,
+            k.records,
+            k.finished,
+            k.errors,
+            k.armed,
+            k.notify,
+            k.followers,
+        ]
+        own = [key for _, key, *_ in commands if isinstance(key, bytes)]
+        args = [arg for command in commands for arg in (len(command), *command)]
+        return self.call("commit", [*keys, *own], [now, keep, *held.args, *args])
+
     def abandon(self, now: int, *held: Held, keep: int = KEEP) -> Call:
         k = self.keys
         keys = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from redis.exceptions import ResponseError
 
 from oncue.common.keys import page_of
 from tests.lua.support import KEEP, LEASE, NOW, Asked, Call, Held, Lua, Task, far, tasks
@@ -251,3 +252,31 @@ def test_results_of_some_of_many_tasks_go_to_their_own(lua: Lua) -> None:
     lua.complete(NOW, *held, kept={"t1": (b"one", 5000), "t3": (b"three", 5000)}).run()
     found = [lua.client.get(lua.keys.result(f"t{n}")) for n in range(4)]
     assert found == [None, b"one", None, b"three"]
+
+
+def test_a_commit_writes_and_ends_the_task_or_does_neither(lua: Lua) -> None:
+    own = lua.keys.prefix + b"own:sum"
+    old = lua.one("a")
+    lua.reclaim(NOW + LEASE, old.lease).run()
+    (new,) = lua.take_all(NOW + LEASE)
+    before = state(lua)
+    assert lua.commit(NOW, old, ("INCRBY", own, 5)).run() == [0]
+    assert (state(lua), lua.client.get(own)) == (before, None)
+    call = lua.commit(NOW, new, ("INCRBY", own, 5), ("GET", own))
+    assert call.run() == [1, [5, b"5"]]
+    # The reply was lost, and the call is made again.
+    assert call.run() == [1]
+    assert (lua.client.get(own), lua.counts()) == (b"5", {"done": 1})
+    assert lua.complete(NOW, new).run() == [1]
+    lua.client.delete(own)
+
+
+def test_a_commit_whose_write_is_refused_leaves_the_task_in_hand(lua: Lua) -> None:
+    own = lua.keys.prefix + b"own:text"
+    held = lua.one("a")
+    lua.client.set(own, "no list")
+    with pytest.raises(ResponseError, match="WRONGTYPE"):
+        lua.commit(NOW, held, ("RPUSH", own, "x")).run()
+    assert lua.counts() == {"leased": 1}
+    assert lua.complete(NOW, held).run() == [1]
+    lua.client.delete(own)

@@ -33,6 +33,11 @@ def _late(lua: Lua) -> None:
     lua.trigger(FAR, "by-hand", Task("alone", FAR, "z"), queue="z").run()
     lua.trigger(FAR, "by-hand", Task("behind", FAR, "z"), queue="z").run()
     lua.abandon(FAR, *lua.take_all(FAR, Asked("z"))).run()
+    lua.trigger(FAR, "by-hand", Task("third", FAR, "z"), queue="z").run()
+    lua.trigger(FAR, "by-hand", Task("fourth", FAR, "z"), queue="z").run()
+    lua.promote_due(FAR)
+    for held in lua.take_all(FAR, Asked("z")):
+        lua.commit(FAR, held).run()
 
 
 def _delayed(lua: Lua) -> None:
@@ -83,6 +88,9 @@ def _answered(lua: Lua) -> None:
     lua.bury(DUE + 1, held[17], counted="throttled").run()
     lua.retry(DUE + 1, DUE + 91, held[20], counted="throttled").run()
     lua.retry(DUE + 1, DUE + 91, held[21], counted="nothing").run()
+    own = lua.keys.prefix + b"own:walk"
+    lua.commit(DUE + 1, held[24], ("HSET", own, "a", 1), ("DEL", own)).run()
+    lua.commit(DUE + 1, held[24], ("HSET", own, "a", 1), ("DEL", own)).run()
     lua.abandon(DUE + 1, *held[22:24]).run()
     lua.abandon(DUE + 1, *held[22:24]).run()
     lua.release(DUE + 1, *held[18:20]).run()
