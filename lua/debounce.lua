@@ -10,6 +10,7 @@
 -- Output  what it is and its value: "id" of the task that waits now; or a need: "due" the due time that it gets, "hint"
 --         "=<due>:..." where it stands, "page" to be opened first; or "taken", the id belongs to a task of another call
 -- Cost  O(1), and O(the record)
+-- States  none -> delayed, none -> ready, delayed -> ready, ready -> delayed
 --
 -- Dies before: nothing has changed. Dies after: the repeated call finds its own nonce and changes nothing.
 

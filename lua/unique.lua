@@ -7,6 +7,7 @@
 --       zero for none
 -- Output  id of the task that holds the key, this one or another; empty if the id belongs to a task of another call
 -- Cost  O(1)
+-- States  none -> delayed, none -> ready
 --
 -- No lock is written that could outlive its task: the claim names the task, and the task's state decides. Dies before:
 -- nothing is written. Dies after: the repeated call finds its own nonce and changes nothing.

@@ -28,6 +28,7 @@ def _late(lua: Lua) -> None:
         DUE, Task("stale", DUE, "z", nonce=b"12345678", expires=DUE + 1), Task("page-late", FAR + 9, "z")
     ).run()
     lua.take_all(DUE + 2, Asked("z"))
+    lua.debounced(DUE, Task("calm", DUE + 900, "z", nonce=b"87654321", claim=b"dz:late"), 60_000)
     lua.open_whole_page(FAR + 60_000, page_of(FAR + 9))
     lua.put_schedule("by-hand", FAR).run()
     lua.trigger(FAR, "by-hand", Task("alone", FAR, "z"), queue="z").run()
