@@ -135,6 +135,7 @@ def _claimed(lua: Lua) -> None:
         lua.unique(
             now, Task(f"u{n}", due, "c", nonce=b"%8d" % n, claim=b"uc:%d" % due), "running", now + 100_000
         ).run()
+    lua.debounced(now, Task("d9", now + 50, "c", nonce=b"99999999", claim=b"dc:other"))
     held = lua.take_all(now, Asked("c"))
     lua.complete(now, *held).run()
     lua.sweep(now + KEEP).run()
