@@ -1,0 +1,106 @@
+"""Nothing leaks from a task's whole life: rounds of each kind leave the server's memory where it began.
+
+ONCUE_MEMORY_ROUNDS=1000000 makes as many rounds of each kind as the product promises to bear; it takes long.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from oncue import NewTask, Task
+from tests.integration.test_memory import KEEP_MS, SLACK_BYTES, Bench
+from tests.support.product import MINUTE_MS, FixedClock, opened
+from tests.support.servers import RedisServer
+
+ROUNDS = int(os.environ.get("ONCUE_MEMORY_ROUNDS", "20000"))
+GROUP = 100
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(120 + ROUNDS // 100)]
+
+
+@pytest.fixture
+def bench(valkey: RedisServer, namespace: str) -> Iterator[Bench]:
+    clock = FixedClock()
+    with opened(valkey, namespace, clock=clock, patience_s=5, keep_finished_ms=KEEP_MS) as store:
+        bench = Bench(valkey, store, clock)
+        for round_of in KINDS.values():
+            round_of(bench, 0)
+        settle(bench)
+        yield bench
+
+
+def settle(bench: Bench) -> None:
+    """Lets finished tasks be forgotten, held keys too, and what is in ready lists be passed over."""
+    bench.hands.reserve()
+    for _ in range(4):
+        bench.settle()
+        bench.passes()
+
+
+def cancelled(bench: Bench, n: int) -> None:
+    """Scheduled, moved, cancelled, all by hundreds."""
+    due = (bench.clock.ms + (80_000, 10 * MINUTE_MS)[n % 2]) / 1000
+    ids = bench.app.schedule_many([NewTask(due, "x" * 100) for _ in range(GROUP)])
+    if n % 3 == 0:
+        bench.app.reschedule_many(ids, due + 60)
+    assert set(bench.app.cancel_many(ids).values()) == {"cancelled"}
+
+
+def debounced(bench: Bench, n: int) -> None:
+    """Pushed ahead again and again; the last of it is cancelled, or runs."""
+    due = (bench.clock.ms + (500, 10 * MINUTE_MS)[n % 2]) / 1000
+    for push in range(GROUP - 1):
+        task_id = bench.app.schedule_task(due + push % 7, "x" * 100, debounce=f"key{n % 50}")
+    assert bench.app.cancel(task_id)
+    bench.app.schedule_task(None, 1, unique=f"key{n % 50}", unique_for_s=20 if n % 4 == 0 else None)
+    bench.hands.complete(*bench.hands.reserve())
+
+
+def finished(bench: Bench, n: int) -> None:
+    bench.app.schedule_many([NewTask(None, "x" * 100) for _ in range(GROUP)])
+    assert set(bench.hands.complete(*taken(bench))) == {1}
+
+
+def purged(bench: Bench, n: int) -> None:
+    """Retried, then buried, then purged; every third hundred redriven and done."""
+    bench.app.schedule_many([NewTask(None, "x" * 100) for _ in range(GROUP)])
+    for task in taken(bench):
+        bench.hands.retry(task, bench.clock.ms)
+    for task in taken(bench):
+        assert bench.hands.bury(task)
+    if n % 3 == 0:
+        assert bench.app.dead.redrive_many() == GROUP
+        bench.hands.complete(*taken(bench))
+    else:
+        assert bench.app.dead.purge_many() == GROUP
+
+
+def taken(bench: Bench) -> list[Task]:
+    tasks: list[Task] = []
+    while len(tasks) < GROUP:
+        tasks += bench.hands.reserve()
+    return tasks
+
+
+KINDS: dict[str, Callable[[Bench, int], None]] = {
+    "schedule and cancel": cancelled,
+    "debounce": debounced,
+    "finish": finished,
+    "retry, bury, purge": purged,
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rounds_leave_memory_where_it_began(bench: Bench, kind: str) -> None:
+    used, keys = bench.used(), bench.keys()
+    for n in range(ROUNDS // GROUP):
+        KINDS[kind](bench, n)
+        if n % 20 == 19:
+            # Time goes on: what has ended is forgotten as rounds go by, pages open, the dead are looked over.
+            bench.clock.pass_ms(KEEP_MS)
+            bench.passes()
+    settle(bench)
+    assert bench.keys() == keys
+    assert bench.used() - used < SLACK_BYTES
