@@ -6,7 +6,9 @@ import typer
 
 from oncue.cli.cronchange import backfill, pause, remove, resume, trigger
 from oncue.cli.crondeploy import apply, diff
+from oncue.cli.cronimport import import_
 from oncue.cli.cronlook import history, list_
+from oncue.cli.cronmonth import calendar
 from oncue.cli.failure import NO
 from oncue.cli.options import Given, Json, settings
 from oncue.cli.output import print_json
@@ -115,5 +117,7 @@ for name, command in {
     "trigger": trigger,
     "backfill": backfill,
     "remove": remove,
+    "import": import_,
+    "calendar": calendar,
 }.items():
     cron.command(name)(command)

@@ -178,3 +178,31 @@ def test_an_expression_is_explained_without_a_server(run_oncue: Start) -> None:
     assert "warning: " in ended(run_oncue, "cron", "explain", "*/90 * * * *").output
     refused = ended(run_oncue, "cron", "explain", "61 * * * *")
     assert (refused.code, refused.output.count("\n")) == (2, 1)
+
+
+def test_a_month_is_drawn_with_what_runs_on_each_day(run_oncue: Start, tmp_path: Path) -> None:
+    file = tmp_path / "oncue.yaml"
+    file.write_text(
+        "timezone: Europe/Berlin\nschedules:\n"
+        '  payroll: {cron: "0 9 LW * *"}\n  often: {cron: "*/5 * * * * *"}\n  minutely: {cron: "* * * * *"}\n'
+        '  a: {cron: "0 2 2 * *"}\n  b: {cron: "0 0 1 1 *"}\n  late: {cron: "30 23 1 * *"}\n'
+    )
+    words = ("cron", "calendar", file, "--month", "2026-03")
+    end = ended(run_oncue, *words, env={"LC_ALL": "C", "COLUMNS": "80"})
+    lines = end.output.splitlines()
+    assert (end.code, end.output.isascii(), lines[0]) == (0, True, "2026-03, Europe/Berlin")
+    assert lines[2].split() == ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
+    assert lines[3].split() == ["1"]
+    assert lines[4].split() == ["late"]
+    assert max(map(len, lines[: lines.index("30         31")])) <= 80
+    found = ended(run_oncue, *words, "--json").json
+    days = {day["date"]: day["ticks"] for day in found["days"]}
+    assert (len(days), days["2026-03-31"]["payroll"], days["2026-03-02"]["a"]) == (31, 1, 1)
+    # The day on which the clock goes forward has 23 hours.
+    assert (days["2026-03-28"]["minutely"], days["2026-03-29"]["minutely"]) == (1440, 1380)
+    schedules = {entry["name"]: entry for entry in found["schedules"]}
+    assert schedules["payroll"]["first"] == schedules["payroll"]["last"] == "2026-03-31T09:00:00+02:00"
+    assert (schedules["b"]["ticks"], schedules["b"]["first"]) == (0, None)
+    tokyo = ended(run_oncue, *words, "--tz", "Asia/Tokyo", "--json").json
+    assert tokyo["days"][1]["ticks"]["late"] == 1
+    assert ended(run_oncue, "cron", "calendar", file, "--month", "2026-13").code == 2

@@ -1,0 +1,142 @@
+"""CronJobs of Kubernetes, from manifests in YAML or JSON, several documents and lists too."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from oncue.cli.imported import COMMAND_NOTE, QUEUE, Imported, Job, command_settings, duration
+from oncue.common import yamlfile
+from oncue.common.errors import BadInput
+from oncue.common.yamlfile import Node
+
+_MARK = re.compile(r"^---(?:[ \t].*)?$", re.MULTILINE)
+_PREFIX = re.compile(r"(?:CRON_)?TZ=(\S+)\s+(.*)")
+_OVERLAP = {"Allow": "allow", "Forbid": "skip", "Replace": "replace"}
+_KNOWN = {
+    "schedule",
+    "timeZone",
+    "suspend",
+    "concurrencyPolicy",
+    "startingDeadlineSeconds",
+    "jobTemplate",
+    "successfulJobsHistoryLimit",
+    "failedJobsHistoryLimit",
+}
+_OF_JOB = ("backoffLimit", "activeDeadlineSeconds", "parallelism", "completions", "ttlSecondsAfterFinished")
+_OF_POD = ("initContainers", "volumes", "serviceAccountName", "nodeSelector", "tolerations", "affinity")
+_OF_CONTAINER = ("envFrom", "volumeMounts", "resources", "securityContext")
+
+
+def read_cronjobs(text: str, timezone: str | None, path: str) -> Imported:
+    """Reads all CronJobs of a file. Raises Refused for what is no YAML, BadInput where there is no CronJob."""
+    found = Imported()
+    manifests = [manifest for root in _documents(text, path, found) for manifest in _manifests(root)]
+    if not manifests:
+        raise BadInput(f"{path} holds no object of kind: CronJob")
+    if timezone is None:
+        found.notes.append(
+            "Where there is no timeZone, the zone was the cluster's: UTC here, unless --tz says otherwise."
+        )
+    found.notes.append(COMMAND_NOTE)
+    for manifest in manifests:
+        _read(found, manifest, timezone or "UTC")
+    return found
+
+
+def _documents(text: str, path: str, found: Imported) -> Iterator[Any]:
+    start = 0
+    for mark in [*_MARK.finditer(text), None]:
+        end = len(text) if mark is None else mark.start()
+        # Blank lines before it, so that faults are told with the file's own lines.
+        document = yamlfile.parse(path, "\n" * text.count("\n", 0, start) + text[start:end])
+        found.notes += [problem.sentence for problem in document.faults]
+        yield _plain(document.root)
+        start = end if mark is None else mark.end()
+
+
+def _plain(node: Node) -> Any:
+    value = node.value
+    if isinstance(value, dict):
+        return {name: _plain(entry.node) for name, entry in value.items()}
+    return [_plain(one) for one in value] if isinstance(value, list) else value
+
+
+def _manifests(root: Any) -> Iterator[dict[str, Any]]:
+    if not isinstance(root, dict):
+        return
+    if root.get("kind") == "CronJob":
+        yield root
+    for item in _list(root, "items"):
+        yield from _manifests(item)
+
+
+def _read(found: Imported, manifest: dict[str, Any], timezone: str) -> None:
+    name = str(_inside(manifest, "metadata").get("name") or "job")
+    spec, place = _inside(manifest, "spec"), f"CronJob {name}"
+    cron = spec.get("schedule")
+    if not isinstance(cron, str):
+        found.refuse(place, str(cron), "schedule is no text")
+        return
+    prefixed = _PREFIX.fullmatch(cron)
+    zone, cron = prefixed.groups() if prefixed else (spec.get("timeZone") or timezone, cron)
+    notes: list[str] = [f"{key} was not carried over." for key in spec if key not in _KNOWN]
+    settings = {"cron": cron.strip(), "timezone": zone, **_policy(spec, notes)}
+    job = _inside(_inside(spec, "jobTemplate"), "spec")
+    settings |= _command(job, notes)
+    found.jobs.append(Job(name, place, settings, notes))
+
+
+def _policy(spec: dict[str, Any], notes: list[str]) -> dict[str, Any]:
+    policy = str(spec.get("concurrencyPolicy") or "Allow")
+    settings: dict[str, Any] = {"overlap": _OVERLAP.get(policy, "allow")}
+    if policy not in _OVERLAP:
+        notes.append(f"concurrencyPolicy: {policy} is unknown; allow stands for it.")
+    deadline = spec.get("startingDeadlineSeconds")
+    if isinstance(deadline, int | float) and not isinstance(deadline, bool):
+        settings |= {"catch_up_within": duration(deadline)} if deadline > 0 else {"catch_up": "skip"}
+    if spec.get("suspend") is True:
+        settings["enabled"] = False
+    return settings
+
+
+def _command(job: dict[str, Any], notes: list[str]) -> dict[str, Any]:
+    pod = _inside(_inside(job, "template"), "spec")
+    containers = [one for one in _list(pod, "containers") if isinstance(one, dict)]
+    container: dict[str, Any] = containers[0] if containers else {}
+    words = [str(word) for key in ("command", "args") for word in _list(container, key)]
+    if not container.get("command"):
+        notes.append("The image's own entrypoint was run: put its command before the arguments.")
+    if any("$(" in word for word in words):
+        notes.append("$(NAME) in the command was replaced by Kubernetes; here nothing is.")
+    if len(containers) > 1:
+        notes.append(f"Of {len(containers)} containers this is the first.")
+    lost = [f"{key}: {job[key]}" for key in _OF_JOB if key in job]
+    lost += [key for key in _OF_POD if key in pod] + [key for key in _OF_CONTAINER if key in container]
+    if "image" in container:
+        lost.insert(0, f"image: {container['image']}")
+    if lost:
+        notes.append(f"Not carried over: {', '.join(lost)}.")
+    directory = container.get("workingDir")
+    return command_settings(
+        words, _environment(container, notes), str(directory) if directory else None, QUEUE
+    )
+
+
+def _environment(container: dict[str, Any], notes: list[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for entry in _list(container, "env"):
+        if isinstance(entry, dict) and "valueFrom" in entry:
+            notes.append(f"env {entry.get('name')} came from a secret or the like: set it for the worker.")
+        elif isinstance(entry, dict) and entry.get("name"):
+            found[str(entry["name"])] = str(entry.get("value") or "")
+    return found
+
+
+def _inside(of: dict[str, Any], key: str) -> dict[str, Any]:
+    value = of.get(key)
+    return value if isinstance(value, dict) else {}
+
+
+def _list(of: dict[str, Any], key: str) -> list[Any]:
+    value = of.get(key)
+    return value if isinstance(value, list) else []

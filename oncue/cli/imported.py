@@ -1,0 +1,148 @@
+"""What was read from another scheduler's file, and the oncue.yaml that it becomes.
+
+Each entry is put through oncue's own reader before it is written: one that it refuses becomes a comment, so that the
+file passes `oncue cron check` whatever came in.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from oncue.cli.failure import printable
+
+QUEUE = "commands"
+"""Where what was a command line goes, until its schedule names another queue."""
+
+_PLAIN = {"timezone", "every", "overlap", "catch_up", "catch_up_within", "jitter", "days"}
+_UNITS = ((604_800, "w"), (86_400, "d"), (3_600, "h"), (60, "m"), (1, "s"))
+
+
+@dataclass
+class Job:
+    """One entry that was read. ``place`` says where; ``settings`` are keys of a schedule, in order."""
+
+    name: str
+    place: str
+    settings: dict[str, Any]
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Imported:
+    """All entries of a file; ``notes`` hold for all of them, ``refused`` says of each that was left out why."""
+
+    jobs: list[Job] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+
+    def refuse(self, place: str, what: str, why: str) -> None:
+        """Leaves an entry out."""
+        self.refused.append(f"{place}: {what:.200}: {why}")
+
+    def settled(self) -> "Imported":
+        """The same with names that differ, without entries that oncue's own reader refuses."""
+        kept = Imported([], self.notes, list(self.refused))
+        taken: set[str] = set()
+        for job in self.jobs:
+            job.name = _unique(named(job.name), taken)
+            faults = list(_faults(job))
+            if faults:
+                what = str(job.settings.get("cron") or job.settings.get("every") or job.name)
+                kept.refuse(job.place, what, "; ".join(faults))
+            else:
+                taken.add(job.name)
+                kept.jobs.append(job)
+        return kept
+
+    def text(self, source: str) -> str:
+        """The file, comments and all. Call it on what is ``settled``."""
+        lines = [f"# From {source}, by `oncue cron import`. Look it over before `oncue cron apply`."]
+        lines += [f"# {note}" for note in self.notes]
+        if self.refused:
+            lines += ["#", "# Left out:", *(f"#   {text}" for text in self.refused)]
+        lines += ["schedules:"] if self.jobs else ["schedules: {}"]
+        for job in self.jobs:
+            lines += [f"  # {note}" for note in (job.place, *job.notes)]
+            lines += [f"  {line}" for line in _entry(job)]
+        return "".join(f"{printable(line)}\n" for line in lines)
+
+
+def command_settings(
+    command: str | list[str], environment: dict[str, str], directory: str | None = None, queue: str = QUEUE
+) -> dict[str, Any]:
+    """The settings that stand for a command: the line for a shell, or the words of one that needs none."""
+    data: dict[str, Any] = {"command": command}
+    if isinstance(command, str):
+        data["shell"] = True
+    if environment:
+        data["environment"] = environment
+    if directory:
+        data["directory"] = directory
+    return {"queue": queue, "data": data}
+
+
+COMMAND_NOTE = (
+    "Command lines are in the data of their tasks: a handler of the queue has to run them, with"
+    " subprocess.run(task.data['command'], shell=..., env=..., cwd=...) or better with Python that does the same."
+)
+
+
+def named(text: str) -> str:
+    """A name that a schedule may have."""
+    return re.sub(r"[^A-Za-z0-9_.-]+", "-", text).strip("-.")[:100] or "job"
+
+
+def duration(seconds: float) -> str:
+    """Whole seconds as `1h30m`; a fraction is written so that the reader refuses it."""
+    if seconds != int(seconds) or seconds <= 0:
+        return f"{seconds:g}s"
+    rest, text = int(seconds), ""
+    for size, unit in _UNITS:
+        count, rest = divmod(rest, size)
+        text += f"{count}{unit}" if count else ""
+    return text
+
+
+def _unique(name: str, taken: set[str]) -> str:
+    number, found = 2, name
+    while found in taken:
+        found, number = f"{name}-{number}", number + 1
+    return found
+
+
+def _entry(job: Job) -> Iterator[str]:
+    from oncue.common.scalar import plain_scalar
+
+    yield f"{job.name if isinstance(plain_scalar(job.name), str) else quoted(job.name)}:"
+    for key, value in job.settings.items():
+        yield f"  {key}: {value if key in _PLAIN else quoted(value)}"
+
+
+def quoted(value: object) -> str:
+    """JSON that is YAML 1.2, too: what cannot be printed is written as its code."""
+    text = json.dumps(value, ensure_ascii=False)
+    return "".join(char if char.isprintable() else _code(char) for char in text)
+
+
+def _code(char: str) -> str:
+    return f"\\u{ord(char):04x}" if ord(char) < 0x10000 else f"\\U{ord(char):08x}"
+
+
+def _faults(job: Job) -> Iterable[str]:
+    from oncue.common import yamlfile
+    from oncue.common.configschedule import Surroundings, read_schedule
+    from oncue.common.configtypes import Config
+    from oncue.common.problem import Refused
+
+    usual = Config()
+    try:
+        document = yamlfile.parse("", "\n".join(_entry(job)))
+    except Refused as refused:
+        return [problem.message for problem in refused.problems]
+    entry = document.root.entries[job.name]
+    _, faults = read_schedule(
+        job.name, entry, Surroundings("", usual.timezone, usual.max_data_bytes, calendars={})
+    )
+    return [problem.message for problem in [*document.faults, *faults]]

@@ -1,0 +1,278 @@
+"""Files of other schedulers: what they become passes oncue's own check, and what is lost is said."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from oncue.cli.cron import cron
+from oncue.cli.crontab import is_system, name_of
+from oncue.cli.imported import duration, named, quoted
+from oncue.common.config import check, load
+from oncue.common.configtypes import ScheduleConfig
+
+CRONTAB = r"""# the system's
+SHELL=/bin/sh
+PATH="/usr/bin:/bin"
+MAILTO=ops@example.org
+
+# every hour
+17 * * * *  root  cd / && run-parts /etc/cron.hourly
+CRON_TZ=America/New_York
+0~29 3 * * 1-5 www-data mail -s "100\%" ops%Hi%  it's me
+@reboot root /usr/bin/start
+@daily root /usr/bin/python3 /opt/app/clean.py --deep
+61 * * * * root late
+5 4 * * * root run-parts again
+"""
+
+
+def run(path: Path, text: str, *words: str) -> Result:
+    path.write_text(text)
+    return CliRunner().invoke(cron, ["import", str(path), *words], env={"LC_ALL": "C"})
+
+
+def imported(tmp_path: Path, name: str, text: str, *words: str) -> tuple[dict[str, ScheduleConfig], Result]:
+    """The schedules of the file that comes out, which has to be faultless."""
+    result = run(tmp_path / name, text, *words)
+    out = tmp_path / "oncue.yaml"
+    out.write_text(result.stdout)
+    assert check(str(out)) == []
+    return load(str(out), {}, {}).schedules, result
+
+
+def test_a_crontab_of_the_system(tmp_path: Path) -> None:
+    found, result = imported(tmp_path, "crontab", CRONTAB, "--format", "system-crontab")
+    assert result.exit_code == 1
+    assert list(found) == ["run-parts", "mail", "clean", "run-parts-2"]
+    first = found["run-parts"]
+    assert (first.cron, first.timezone, first.queue) == ("17 * * * *", "UTC", "commands-root")
+    assert (first.overlap, first.catch_up) == ("allow", "skip")
+    assert first.data == {
+        "command": "cd / && run-parts /etc/cron.hourly",
+        "shell": True,
+        "environment": {"PATH": "/usr/bin:/bin"},
+    }
+    assert (found["mail"].cron, found["mail"].timezone) == ("H(0-29) 3 * * 1-5", "America/New_York")
+    assert "# every hour" in result.stdout
+    assert "MAILTO=ops@example.org: nobody is mailed" in result.stdout
+    assert "left out: line 10: @reboot root /usr/bin/start: @reboot has no instant" in result.stderr
+    assert "left out: line 12: 61 * * * *: minute field: found '61'" in result.stderr
+
+
+def test_what_stands_after_a_percent_sign_is_stdin(tmp_path: Path) -> None:
+    line = r"* * * * * printf '\%s|' a\%b; cat%it's $HOME%  two lines"
+    found, _ = imported(tmp_path, "crontab", line, "--format", "crontab")
+    data: Any = found["printf"].data
+    ran = subprocess.run(["/bin/sh", "-c", data["command"]], capture_output=True, text=True, check=True)
+    assert ran.stdout == "a%b|it's $HOME\n  two lines\n"
+
+
+def test_a_crontab_of_a_user_with_a_shell_of_its_own(tmp_path: Path) -> None:
+    text = "SHELL=/bin/bash\nHOME=/srv\nRANDOM_DELAY=5\n*/5 * * * * ./sync.sh >/dev/null 2>&1\n0 0 * *\n"
+    found, result = imported(tmp_path, "tab", text, "--format", "crontab", "--tz", "Europe/Berlin")
+    (job,) = found.values()
+    assert (job.name, job.timezone, job.jitter_s, job.queue) == ("sync", "Europe/Berlin", 300, "commands")
+    assert job.data == {
+        "command": ["/bin/bash", "-c", "./sync.sh >/dev/null 2>&1"],
+        "environment": {"HOME": "/srv"},
+        "directory": "/srv",
+    }
+    assert "line 5: 0 0 * *: there is no command" in result.stderr
+    assert "--tz names it" not in result.stdout
+
+
+def test_the_form_of_a_crontab_is_told_by_its_place_and_its_users() -> None:
+    assert is_system("/etc/crontab", "")
+    assert is_system("/etc/cron.d/backup", "")
+    assert is_system("x", "PATH=/bin\n1 * * * * root run it\n@daily root run\n")
+    assert not is_system("x", "1 * * * * root run it\n2 * * * * backup-it now\n")
+    assert not is_system("x", "")
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        ("/usr/bin/python3 -u /opt/clean.py --all", "clean"),
+        ("cd /srv && A=1 nice ./run.sh", "run"),
+        ("bash -c 'x'", "x"),
+        ("$HOME", "job"),
+        ("php", "php"),
+    ],
+)
+def test_a_schedule_is_named_after_its_program(command: str, name: str) -> None:
+    assert name_of(command) == name
+
+
+BEAT = """
+import os
+os.makedirs({place!r})
+MINUTE = 60
+app.conf.timezone = "Europe/London"
+app.conf.beat_schedule = {{
+    "adds": {{"task": "t.add", "schedule": 30.0, "args": (16, 16), "options": {{"queue": "math", "expires": 9}}}},
+    "mondays": {{"task": "t.mon", "schedule": crontab(hour=7, minute=30, day_of_week="monday")}},
+    "delta": {{"task": "t", "schedule": timedelta(hours=1, minutes=30), "kwargs": {{"a": os.environ["A"]}}}},
+    "product": {{"task": "t", "schedule": 5 * MINUTE, "enabled": False}},
+    "both": {{"task": "t", "schedule": crontab(0, [0, 12], day_of_month="1-7", day_of_week="mon")}},
+    "a name/€": {{"task": "t", "schedule": crontab()}},
+    "sunset": {{"task": "t", "schedule": solar("sunset", 1, 2)}},
+    "half": {{"task": "t", "schedule": 0.5}},
+    "order": {{"task": "t", "schedule": crontab(1, 2, 3)}},
+    "called": {{"task": "t", "schedule": delay()}},
+    **more,
+}}
+app.conf.beat_schedule["added"] = {{"task": "t", "schedule": timedelta(1)}}
+"""
+
+
+def test_the_settings_of_celery_are_read_and_never_executed(tmp_path: Path) -> None:
+    place = tmp_path / "executed"
+    found, result = imported(tmp_path, "settings.py", BEAT.format(place=str(place)))
+    assert not place.exists()
+    assert result.exit_code == 1
+    told = {name: (entry.cron, entry.every_s, entry.days) for name, entry in found.items()}
+    assert told == {
+        "adds": (None, 30, "either"),
+        "mondays": ("30 7 * * mon", None, "either"),
+        "delta": (None, 5400, "either"),
+        "product": (None, 300, "either"),
+        "both": ("0 0,12 1-7 * mon", None, "both"),
+        "a-name": ("* * * * *", None, "either"),
+        "added": (None, 86_400, "either"),
+    }
+    assert (found["adds"].queue, found["adds"].data) == ("math", {"task": "t.add", "args": [16, 16]})
+    assert found["delta"].data == {"task": "t", "kwargs": {"a": None}}
+    assert (found["mondays"].timezone, found["product"].enabled) == ("Europe/London", False)
+    assert "kwargs.a is os.environ['A'], which was not read" in result.stdout
+    assert "expires=9 was not carried over" in result.stdout
+    for name in ("sunset", "half", "order", "called"):
+        assert f"left out: entry {name}: " in result.stderr
+    assert "left out: **more: " in result.stderr
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CELERY_BEAT_SCHEDULE: dict = {'x': {'task': 't', 'schedule': 60}}",
+        "app.conf.update(timezone='UTC', beat_schedule={'x': {'task': 't', 'schedule': timedelta(0, 60)}})",
+        "class Config:\n    beat_schedule = dict(x={'task': 't', 'schedule': schedule(run_every=60)})",
+        '{"celery@host": {"beat_schedule": {"x": {"task": "t", "schedule": "<freq: 1.00 minute>"}}}}',
+        '{"x": {"task": "t", "schedule": 60}}',
+    ],
+)
+def test_the_settings_of_celery_have_many_forms(tmp_path: Path, text: str) -> None:
+    found, result = imported(tmp_path, "settings", text, "--format", "celery")
+    assert (result.exit_code, found["x"].every_s, found["x"].data) == (0, 60, {"task": "t"})
+
+
+def test_what_celery_prints_of_its_crontabs_is_read(tmp_path: Path) -> None:
+    printed = {
+        "old": {"task": "t", "schedule": "<crontab: 0 4 1 * * (m/h/d/dM/MY)>"},
+        "new": {"task": "t", "schedule": "<crontab: 0 4 * * 1 (m/h/dM/MY/d)>"},
+    }
+    found, _ = imported(
+        tmp_path, "conf.json", json.dumps({"beat_schedule": printed, "timezone": "Asia/Tokyo"})
+    )
+    assert {entry.cron for entry in found.values()} == {"0 4 * * 1"}
+    assert found["old"].timezone == "Asia/Tokyo"
+
+
+MANIFESTS = """apiVersion: batch/v1
+kind: CronJob
+metadata: {name: hello}
+spec:
+  schedule: "*/5 * * * *"
+  timeZone: Europe/Paris
+  suspend: true
+  concurrencyPolicy: Forbid
+  startingDeadlineSeconds: 200
+  jobTemplate:
+    spec:
+      backoffLimit: 3
+      template:
+        spec:
+          containers:
+            - name: hello
+              image: busybox
+              command: ["/bin/sh", -c]
+              args: ["date; echo $(A)"]
+              workingDir: /srv
+              env:
+                - {name: A, value: "1"}
+                - {name: B, valueFrom: {secretKeyRef: {name: s, key: k}}}
+---
+kind: List
+items:
+  - kind: CronJob
+    metadata: {name: second}
+    spec: {schedule: CRON_TZ=Asia/Tokyo 0 3 * * *, concurrencyPolicy: Replace}
+  - kind: CronJob
+    metadata: {name: third}
+    spec: {schedule: "0 3 31 2 *"}
+  - kind: Service
+"""
+
+
+def test_cronjobs_of_kubernetes(tmp_path: Path) -> None:
+    found, result = imported(tmp_path, "jobs.yaml", MANIFESTS)
+    assert list(found) == ["hello", "second"]
+    hello = found["hello"]
+    assert (hello.cron, hello.timezone, hello.enabled) == ("*/5 * * * *", "Europe/Paris", False)
+    assert (hello.overlap, hello.catch_up_within_s) == ("skip", 200)
+    assert hello.data == {
+        "command": ["/bin/sh", "-c", "date; echo $(A)"],
+        "environment": {"A": "1"},
+        "directory": "/srv",
+    }
+    assert "image: busybox, backoffLimit: 3" in result.stdout
+    assert "env B came from a secret" in result.stdout
+    second = found["second"]
+    assert (second.cron, second.timezone, second.overlap) == ("0 3 * * *", "Asia/Tokyo", "replace")
+    assert "left out: CronJob third: 0 3 31 2 *: " in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words", "sentence"),
+    [
+        ("x.py", "x = 1", (), "no beat_schedule can be read: there is none"),
+        ("x.py", "beat_schedule = make()", (), "it is computed, and no code is run here"),
+        ("x.py", "beat_schedule = (", (), "this is no Python that can be read"),
+        ("x.json", "{", (), "this is no JSON"),
+        ("x.yaml", "kind: Job", (), "holds no object of kind: CronJob"),
+        ("x.yaml", "a: [", (), "x.yaml:1:"),
+        ("x", "", ("--format", "at"), "allowed: crontab, system-crontab, celery, kubernetes"),
+        ("x.py", "beat_schedule = " + "[" * 5000, (), "this is no Python that can be read"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_one_sentence(
+    tmp_path: Path, name: str, text: str, words: tuple[str, ...], sentence: str
+) -> None:
+    result = run(tmp_path / name, text, *words)
+    assert result.exit_code != 0
+    assert sentence in str(result.exception)
+    assert result.stdout == ""
+
+
+def test_nothing_is_a_file_without_schedules(tmp_path: Path) -> None:
+    found, result = imported(tmp_path, "tab", "# nothing\n")
+    assert (found, result.exit_code) == ({}, 0)
+
+
+def test_the_same_as_json(tmp_path: Path) -> None:
+    told = json.loads(run(tmp_path / "tab", "1 2 * * * a\n@reboot b\n", "--json").stdout)
+    assert told["schedules"]["a"]["cron"] == "1 2 * * *"
+    assert len(told["refused"]) == 1
+
+
+def test_words_of_the_file_that_comes_out() -> None:
+    assert [duration(seconds) for seconds in (1, 90, 5400, 86_400, 200, 0.5, 0)] == [
+        "1s", "1m30s", "1h30m", "1d", "3m20s", "0.5s", "0s",
+    ]  # fmt: skip
+    assert (named("a name/€"), named("€"), named("x" * 200)) == ("a-name", "job", "x" * 100)
+    assert quoted("ü\x7f\u2028") == '"ü\\u007f\\u2028"'
