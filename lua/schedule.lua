@@ -56,8 +56,8 @@ local ids, wanted = {}, {}
 for i = 2, #ARGV, 3 do
     local id, index = ARGV[i], tonumber(ARGV[i + 2])
     local due, band, queue, _, nonce = header(ARGV[i + 1])
-    -- An id that starts like a reference would block its ready list.
-    expect(due and band <= 9 and id:byte() ~= 61 and index and index > 8)
+    -- What reserve.lua would not take: an id that no caller may choose, a queue that members cannot name.
+    expect(due and band <= 9 and not id:find("[^%w._:@/+-]") and not queue:find(":", 1, true) and index and index > 8)
     ids[#ids + 1] = id
     wanted[#wanted + 1] = {due, band, queue, nonce, slot_at(due, band, queue, index)}
 end

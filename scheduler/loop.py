@@ -33,6 +33,9 @@ STEP_S = 0.5
 
 STUCK_MS = 1000
 
+_MANY_STEPS = open_pages.KINDS + sweep.KINDS + trim.KINDS
+"""What takes many steps, and stays due until the last."""
+
 Duty = Callable[[Shard, Sequence[bytes]], Head]
 _log = logging.getLogger("oncue.scheduler")
 
@@ -86,11 +89,10 @@ class Loop:
         elif self._look_at is not None and self._look_at <= self.shard.clock.now_ms():
             self.survey()
         while (due := self._due()) and not self._stopping.is_set():
-            before = self._head
             self._do(due)
-            # A page takes many steps, and stays due until the last.
-            if self._head[: len(due)] == before[: len(due)] and due[0][0][:1] != open_pages.KINDS:
-                _log.error("nobody can do what is due: %r; looking again in %d ms", due[0], STUCK_MS)
+            once = [entry for entry in due if entry[0][:1] not in _MANY_STEPS]
+            if once and set(once) <= set(self._head):
+                _log.error("nobody can do what is due: %r; looking again in %d ms", once[0], STUCK_MS)
                 return self.shard.clock.now_ms() + STUCK_MS
         self._fire.prepare(self._head)
         return self._next()

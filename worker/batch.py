@@ -1,7 +1,6 @@
 """Batches: the reserver of one queue with a batch handler, which fills a whole batch for one thread."""
 
 import logging
-from collections.abc import Sequence
 from typing import Any
 
 from oncue.common.clock import monotonic_s
@@ -28,7 +27,7 @@ class BatchReserver(Reserver):
         tasks = self.reserve_once(self._max_size)
         if tasks and self._max_wait_s and len(tasks) < self._max_size:
             try:
-                tasks += self._more(self._max_size - len(tasks), began + self._max_wait_s)
+                self._fill(tasks, began + self._max_wait_s)
             except FAULTS as error:
                 # Those at hand can run all the same; the next reservation deals with the fault.
                 _log.warning("a batch goes on with %d tasks: %s", len(tasks), self.shard.link.named(error))
@@ -36,17 +35,18 @@ class BatchReserver(Reserver):
             self._start(tasks)
         return int(bool(tasks))
 
-    def _more(self, most: int, until: float) -> Sequence[Task]:
-        found: list[Task] = []
-        while len(found) < most and not self._stopping.is_set():
-            looked_at = monotonic_s()
-            tasks = self.reserve_once(most - len(found))
-            found += tasks
-            if not tasks:
-                if looked_at >= until:
-                    break
-                self._wait(looked_at, until)
-        if self._read.is_open:
-            # Left open it would take a wake token that an idle worker could use.
-            self._read.close()
-        return found
+    def _fill(self, tasks: list[Task], until: float) -> None:
+        """Adds to a batch until it is full or its time is up; what was added stays in it whatever is raised."""
+        try:
+            while len(tasks) < self._max_size and not self._stopping.is_set():
+                looked_at = monotonic_s()
+                found = self.reserve_once(self._max_size - len(tasks))
+                tasks += found
+                if not found:
+                    if looked_at >= until:
+                        break
+                    self._wait(looked_at, until)
+        finally:
+            if self._read.is_open:
+                # Left open it would take a wake token that an idle worker could use.
+                self._read.close()

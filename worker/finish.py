@@ -40,6 +40,10 @@ class Finisher:
         """Takes an outcome, or those of a batch, to be written."""
         self._outcomes.put(outcome)
 
+    def alive(self) -> bool:
+        """Whether the thread runs."""
+        return self._thread.is_alive()
+
     def stop(self, patience_s: float = 5.0) -> None:
         """Ends the thread after what was settled so far; with a server that is away, after ``patience_s``.
 
@@ -91,6 +95,12 @@ class Finisher:
                 _log.warning("%s; trying again in %.0f ms", shard.link.named(error), pause_s * 1000)
                 shard.link.reset()
                 self._nudge.wait_s(pause_s)
+            except Exception:  # noqa: BLE001 - said below
+                # Nobody has thought of this one. The next outcomes must be written all the same; of these the leases
+                # end.
+                _log.exception("a fault of the worker's own: %d outcomes are lost", len(outcomes))
+                answers = [1] * len(outcomes)
+                break
         for outcome, answer in zip(outcomes, answers, strict=True):
             # Not in hand any more: the renewer has said so, or the handler itself has given the task back.
             if not answer and self._hand.holds(outcome.task):

@@ -48,6 +48,13 @@ class Hand:
                     return 0
             return 0
 
+    def claim_now(self, most: int) -> int:
+        """As ``claim``, without waiting: 0 where there is no room."""
+        with self._changed:
+            claimed = 0 if self._closed else max(0, min(self._room(), most))
+            self._claimed += claimed
+            return claimed
+
     def _room(self) -> int:
         return self._threads + self._ahead - self._claimed
 

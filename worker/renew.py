@@ -31,6 +31,10 @@ class Renewer:
         """Starts the thread."""
         self._thread.start()
 
+    def alive(self) -> bool:
+        """Whether the thread runs."""
+        return self._thread.is_alive()
+
     def stop(self) -> None:
         """Ends the thread; close the hand first."""
         self._stopping.set()
@@ -50,6 +54,10 @@ class Renewer:
                 # Two thirds of the lease are left to reach the server again.
                 _log.warning("leases could not be renewed: %s", self._shard_of("").link.named(error))
                 self._nudge.wait_s(_AGAIN_S)
+            except Exception:  # noqa: BLE001 - said below
+                # Without this thread all leases would be lost, so it goes on whatever that was.
+                _log.exception("a fault of the worker's own: leases could not be renewed")
+                self._nudge.wait_s(_AGAIN_S)
 
     def renew_once(self, age_s: float) -> None:
         """Renews all leases older than that; lost ones are dropped from the hand. Raises redis-py's errors."""
@@ -64,9 +72,11 @@ class Renewer:
                     task.wish_cancel()
             lost = [task for task, answer in zip(tasks, answers, strict=True) if not answer]
             self._hand.renewed(tasks, since)
-            self._hand.drop(lost)
             for task in lost:
-                _log.warning("task %s: its lease is lost; its outcome will not count", task.id)
+                # Not in hand any more: it was finished while this call was on its way.
+                if self._hand.holds(task):
+                    _log.warning("task %s: its lease is lost; its outcome will not count", task.id)
+            self._hand.drop(lost)
 
 
 def renew(shard: Shard, tasks: Sequence[Task], lease_ms: int) -> list[int]:

@@ -13,7 +13,7 @@ from oncue.common.errors import BadInput, WrongServer
 from oncue.common.link import FAULTS, Backoff, is_passing
 from oncue.common.shard import Shard
 from oncue.common.task import DEFAULT_PRIORITY, Task
-from oncue.common.wait import BlockingRead, Nudge
+from oncue.common.wait import NOTHING, BlockingRead, Nudge
 from oncue.worker.hand import Hand
 from oncue.worker.outcome import Bury, Outcome, failure
 
@@ -77,6 +77,7 @@ class Reserver:
         self._nudge = Nudge()
         self._read = BlockingRead(shard.link, shard.keys.timetable, self._nudge)
         self._stopping = threading.Event()
+        self._woken_by: bytes | None = None
 
     def reserve_once(self, most: int) -> list[Task]:
         """Takes up to ``most`` ready tasks; readable ones are returned, unreadable ones settled. Raises redis-py's errors."""
@@ -146,9 +147,9 @@ class Reserver:
         """Reserves until ``stop``; whatever the server or the network does only makes it begin anew."""
         backoff = Backoff()
         while not self._stopping.is_set():
-            claimed = self._hand.claim(self._most_claimed)
-            taken = 0
+            claimed = taken = 0
             try:
+                claimed = self._claim()
                 if not claimed:
                     self._hand_back()
                 else:
@@ -168,6 +169,16 @@ class Reserver:
                 self._hand.unclaim(claimed - taken)
         self._read.close()
 
+    def _claim(self) -> int:
+        """Room for the next reservation. A wake token that meets a full hand goes back: another worker may have time."""
+        wake, self._woken_by = self._woken_by, None
+        if wake is not None:
+            claimed = self._hand.claim_now(self._most_claimed)
+            if claimed:
+                return claimed
+            self.shard.command("RPUSH", wake, 1)
+        return self._hand.claim(self._most_claimed)
+
     def _take(self, claimed: int) -> int:
         """Reserves for so much room and starts what came; the room that is used by it."""
         tasks = self.reserve_once(claimed)
@@ -183,7 +194,9 @@ class Reserver:
         wakes = [self.shard.keys.wake(queue) for queue in self._weights]
         while not self._stopping.is_set() and monotonic_s() - looked_at < LOOK_IS_FRESH_S:
             self._read.send("BLPOP", *wakes, wait.BLOCK_S)
-            if self._read.wait(until) is not None:
+            reply = self._read.wait(until)
+            if reply is not None:
+                self._woken_by = None if reply is NOTHING else reply[0]
                 return
             looked_at = monotonic_s()
 

@@ -1,5 +1,6 @@
 """Run: the handler threads."""
 
+import logging
 import queue
 import threading
 from collections.abc import Callable, Iterable, Sequence
@@ -8,6 +9,8 @@ from oncue.common.task import Task
 from oncue.worker.execute import Executor
 from oncue.worker.hand import Hand
 from oncue.worker.outcome import Outcome, Release
+
+_log = logging.getLogger("oncue.worker")
 
 
 class Runner:
@@ -30,6 +33,10 @@ class Runner:
         """Starts the threads; they are daemons, since no handler may keep a stopping worker from ending."""
         for thread in self._threads:
             thread.start()
+
+    def alive(self) -> bool:
+        """Whether all threads run."""
+        return all(thread.is_alive() for thread in self._threads)
 
     def start(self, tasks: Iterable[Task]) -> None:
         """Hands tasks to the next free threads."""
@@ -61,5 +68,10 @@ class Runner:
     def _run(self) -> None:
         one, batch = self._executor.one, self._executor.batch
         while (item := self._tasks.get()) is not None:
-            self._settle(one(item) if isinstance(item, Task) else batch(item))
+            try:
+                self._settle(one(item) if isinstance(item, Task) else batch(item))
+            except Exception:  # noqa: BLE001 - said below
+                # No handler's fault, these are outcomes. Not renewed any more, its lease ends, and it runs elsewhere.
+                _log.exception("a fault of the worker's own while running %r", item)
+                self._hand.drop([item] if isinstance(item, Task) else item)
             self._hand.ran()

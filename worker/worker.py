@@ -97,8 +97,9 @@ class Worker:
         self._runner.start_batch(tasks)
 
     def alive(self) -> bool:
-        """Whether all reservers still run."""
-        return all(thread.is_alive() for thread in self._threads)
+        """Whether all threads still run, of which each is needed."""
+        parts = (self._finisher, self._renewer, self._runner)
+        return all(thread.is_alive() for thread in self._threads) and all(part.alive() for part in parts)
 
     def stop(self, timeout_s: float) -> int:
         """Takes nothing more, waits ``timeout_s`` for running handlers, and hands back what they did not finish.
