@@ -46,7 +46,8 @@ def durability(text: object) -> Durability:
 def confirmed(store: Store, wanted: Durability) -> Store:
     """The same store, each call of which raises StoreUnavailable where its write is not confirmed in time."""
     same = copy.copy(store)
-    same.shards = [ConfirmedShard(shard, wanted) for shard in store.shards]
+    shards: list[Shard] = [ConfirmedShard(shard, wanted) for shard in store.shards]
+    same.shards = shards
     return same
 
 

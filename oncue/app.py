@@ -3,17 +3,17 @@
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from oncue.common import ids, record
+from oncue.common import ids
 from oncue.common.due import due_ms
 from oncue.common.errors import BadInput
-from oncue.common.handler import Handler, Isolation, check_seconds
+from oncue.common.handler import Handler, Isolation
 from oncue.common.keys import queue_name
-from oncue.common.retry import RetryPolicy, storable
-from oncue.common.store import Placed, Progress, Store, quiet
+from oncue.common.retry import RetryPolicy
+from oncue.common.store import Progress, Store, quiet
 from oncue.common.task import DEFAULT_PRIORITY, DEFAULT_QUEUE, NewTask, Task, TaskInfo
+from oncue.placing import Settings, placed
 
 if TYPE_CHECKING:
     from oncue.common.claims import While
@@ -25,22 +25,6 @@ C = TypeVar("C", bound=Callable[[Any], object])
 H = TypeVar("H", bound=Callable[[Task], object])
 B = TypeVar("B", bound=Callable[[list[Task]], object])
 Retrying = RetryPolicy | Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What an app needs of a configuration (``oncue.common.config`` reads and checks it)."""
-
-    store: Store
-    max_data_bytes: int
-
-    def durable(self, text: str | None) -> "Settings":
-        """The same with a store that waits for the durability of each write; raises BadInput."""
-        if text is None:
-            return self
-        from oncue.common import durability
-
-        return Settings(durability.confirmed(self.store, durability.durability(text)), self.max_data_bytes)
 
 
 def _checked(task_ids: Iterable[str]) -> list[str]:
@@ -187,9 +171,9 @@ class App:
 
             claim = Claim(debounce, max_wait_s, unique, unique_while, unique_for_s)
             return claim.schedule(
-                settings.store, self._placed(settings, new, new_id, claim.field(queue_name(queue)))
+                settings.store, placed(settings, new, new_id, claim.field(queue_name(queue)))
             )
-        task = self._placed(settings, new, new_id)
+        task = placed(settings, new, new_id)
         settings.store.schedule((task,))
         return task.id
 
@@ -202,29 +186,11 @@ class App:
         settings = self._ready().durable(durability)
         wanted = list(tasks)
         fresh = iter(ids.new_ids(sum(task.id is None for task in wanted)))
-        placed = [
-            self._placed(settings, task, next(fresh) if task.id is None else task.id) for task in wanted
+        tasks_placed = [
+            placed(settings, task, next(fresh) if task.id is None else task.id) for task in wanted
         ]
-        settings.store.schedule(placed)
-        return [task.id for task in placed]
-
-    def _placed(self, settings: Settings, task: NewTask, task_id: str, claim: bytes = b"") -> Placed:
-        store, queue, band = settings.store, queue_name(task.queue), task.priority
-        if isinstance(band, bool) or not isinstance(band, int) or not 0 <= band <= 9:
-            raise BadInput(f"a priority of {band!r} is not understood: give 0 to 9, 9 runs first")
-        due = due_ms(task.ts, store.now_ms(queue) if task.ts is None else 0)
-        nonce = b""
-        expires = 0 if task.expires is None else due_ms(task.expires, 0)
-        if task.expires is not None and expires < due:
-            raise BadInput("the task would expire before it is due: give a later time to expire")
-        if task.id is not None:
-            ids.checked(task_id)
-        if task.id is not None or expires or claim:
-            nonce = ids.new_nonce()
-        data = record.encoded(task.data, settings.max_data_bytes)
-        options = _options(task) if task.retry or task.timeout_s is not None else None
-        body = record.pack(due, band, queue, data, nonce, options, expires_ms=expires, claim=claim)
-        return Placed(task_id, body, due, band, queue)
+        settings.store.schedule(tasks_placed)
+        return [task.id for task in tasks_placed]
 
     def cancel(self, id: str) -> bool:
         """Cancels a task. True: it will not run. False: too late, it runs, is done or dead. Raises NotFound.
@@ -331,14 +297,3 @@ class App:
         from oncue.common import listing
 
         return listing.page(self._ready().store, listing.wanted(queue, state, from_ts, to_ts), cursor, limit)
-
-
-def _options(task: NewTask) -> dict[str, Any]:
-    """What the record carries beside its data; raises BadInput."""
-    retry = task.retry
-    options: dict[str, Any] = {}
-    if retry:
-        options["retry"] = retry.storable() if isinstance(retry, RetryPolicy) else storable(retry)
-    if task.timeout_s is not None:
-        options["timeout_s"] = check_seconds("timeout_s", task.timeout_s)
-    return options
