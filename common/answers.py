@@ -63,3 +63,7 @@ class Cancelled(Interrupt):
 
 class TimedOut(Interrupt):
     """The handler ran longer than its ``timeout_s``. Counts as a failed attempt."""
+
+
+class HandBack(Interrupt):
+    """The worker stops: the task goes back as it came, for another one."""

@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from oncue.common import configfile
+from oncue.common import allowance, configfile
 from oncue.common.configfile import Source
 from oncue.common.configkeys import SETTINGS, unknown_key
 from oncue.common.configschedule import Surroundings, read_schedule
@@ -83,6 +83,8 @@ def _merged(layers: list[dict[str, Any]]) -> dict[str, Any]:
             merged.pop("password", None)
             merged.pop("password_file", None)
         merged |= layer
+    for name in ("allow_commands", "allow_http"):
+        merged[name] = allowance.of(layer[name] for layer in layers if name in layer)
     return merged
 
 

@@ -5,7 +5,8 @@ from typing import Any
 
 from oncue.common import yamlfile
 from oncue.common.configcalendars import Calendars
-from oncue.common.configkeys import LATER_QUEUE, QUEUE, RETRY, SECTIONS, SETTINGS
+from oncue.common.configkeys import LATER_QUEUE, QUEUE, SECTIONS, SETTINGS
+from oncue.common.configretry import read_retry
 from oncue.common.configsection import Section
 from oncue.common.configtypes import QueueConfig
 from oncue.common.errors import BadInput
@@ -68,13 +69,5 @@ def _queue(section: Section, name: str, entry: Entry) -> QueueConfig:
     inside = section.inside(name)
     entries = inside.mapping(entry.node)
     values = inside.take(entries, QUEUE, beside=("retry",), later=LATER_QUEUE)
-    return QueueConfig(**values, retry=_retry(inside.inside("retry"), _node(entries, "retry")))
-
-
-def _retry(section: Section, node: Node) -> RetryPolicy:
-    values = section.take(section.mapping(node), RETRY)
-    try:
-        return RetryPolicy(**values)
-    except BadInput as error:
-        section.blame(node, "", str(error))
-    return RetryPolicy()
+    retry = read_retry(inside.inside("retry"), _node(entries, "retry"))
+    return QueueConfig(**values, retry=RetryPolicy(**retry))

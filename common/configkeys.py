@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from oncue.common import address
+from oncue.common import address, work
+from oncue.common.allowance import check_pattern, check_start
 from oncue.common.duration import read_duration
 from oncue.common.errors import BadInput, CronError
 from oncue.common.keys import Keys, queue_name
@@ -70,18 +71,61 @@ def _choice(*names: str) -> Key:
     return Key(", ".join(names), lambda value: isinstance(value, str) and value in names, is_text=True)
 
 
-def _backoff() -> Key:
-    def waits(value: object) -> list[object]:
-        return [getattr(one, "value", one) for one in value] if isinstance(value, list) else []
+def _items(value: object) -> list[Any]:
+    """The values of a list, which in the file have places."""
+    return [getattr(one, "value", one) for one in value] if isinstance(value, list) else []
 
+
+def _backoff() -> Key:
     def usable(value: object) -> bool:
         return value in ("exponential", "fixed") or (
-            bool(waits(value)) and all(wait.usable(one) for one in waits(value))
+            bool(_items(value)) and all(wait.usable(one) for one in _items(value))
         )
 
     wait = _number(0, _YEAR_S, "")
     allowed = "exponential, fixed, or a list of waits in seconds"
-    return Key(allowed, usable, lambda value: tuple(waits(value)) or value)
+    return Key(allowed, usable, lambda value: tuple(_items(value)) or value)
+
+
+def _allowance(items: str, check: Callable[[str], None]) -> Key:
+    def usable(value: object) -> bool:
+        return isinstance(value, bool) or (
+            bool(_items(value)) and all(isinstance(one, str) and one for one in _items(value))
+        )
+
+    def use(value: object) -> object:
+        for one in _items(value):
+            check(one)
+        return value if isinstance(value, bool) else tuple(_items(value))
+
+    return Key(f"true, false, or in the file a list of {items}", usable, use)
+
+
+def _statuses() -> Key:
+    status = _integer(100, 599)
+
+    def items(value: object) -> list[object]:
+        return _items(value) or [value]
+
+    return Key(
+        "a status such as 204, or a list of them",
+        lambda value: all(status.usable(one) for one in items(value)),
+        lambda value: tuple(items(value)),
+    )
+
+
+def _url_to_call(url: str) -> str:
+    try:
+        work.check_url(url)
+    except ValueError as error:
+        raise BadInput(str(error)) from None
+    return url
+
+
+def _folder(path: str) -> str:
+    if not path.startswith("/"):
+        raise BadInput(f"found {path!r:.80}; allowed: an absolute path")
+    return path
 
 
 def _url(url: str) -> str:
@@ -126,6 +170,8 @@ SETTINGS: dict[str, Key] = {
     "dead_max_age_s": _number(0, 100 * _YEAR_S, " (seconds)"),
     "dead_max_count": _integer(0, 1_000_000_000),
     "dead_max_bytes": _integer(0, 1 << 40, " (bytes)"),
+    "allow_commands": _allowance("absolute paths, or patterns such as /opt/jobs/*", check_pattern),
+    "allow_http": _allowance("beginnings of URLs such as https://example.org/hooks/", check_start),
 }
 """What the file, an `ONCUE_` variable and a flag can all set: the fields of `Config` by the same names."""
 
@@ -168,7 +214,22 @@ SCHEDULE: dict[str, Key] = {
     "priority": _integer(0, 9),
     "enabled": _TRUTH,
 }
-"""Besides `exclude` and `data`, which are no single values."""
+"""Besides `exclude`, `data`, `retry`, `command`, `env` and `http`, which are no single values, and those of `WORK`."""
+
+WORK: dict[str, Key] = {
+    "shell": _TRUTH,
+    "cwd": _text("an absolute path", _folder),
+    "timeout_s": _number(0, work.LONGEST_S, " (seconds)", above=True),
+    "output_limit_bytes": _integer(0, work.MOST_OUTPUT_BYTES, " (bytes)"),
+}
+"""What goes with `command`; the last two with `http`, too."""
+
+HTTP: dict[str, Key] = {
+    "url": _text("a URL as text, such as https://example.org/hooks/nightly", _url_to_call),
+    "method": _choice(*work.METHODS),
+    "expect": _statuses(),
+}
+"""Besides `headers` and `body`, which are no single values."""
 
 LATER_QUEUE = ("concurrency", "precision", "spread", "rate_limit")
 """Planned, and refused until they do what they say: an option without effect is a lie."""

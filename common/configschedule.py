@@ -1,23 +1,24 @@
 """One schedule of the file: its faults stay its own, so that a broken entry does not stop the others."""
 
-import json
-import math
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from oncue.common.configcalendars import read_exclude
+from oncue.common.configdata import read_data
 from oncue.common.configkeys import SCHEDULE
+from oncue.common.configretry import read_retry
 from oncue.common.configsection import Section
 from oncue.common.configtypes import ScheduleConfig
+from oncue.common.configwork import KEYS as WORK_KEYS
+from oncue.common.configwork import read_work
 from oncue.common.errors import CronError
 from oncue.common.localtime import first_ms
 from oncue.common.problem import Problem
 from oncue.common.rule import Rule
-from oncue.common.scalar import found
 from oncue.common.walltime import wall_clock
-from oncue.common.yamlfile import Entry, Node
+from oncue.common.yamlfile import Entry
 
 _DEFAULT_QUEUE = "default"
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
@@ -27,7 +28,6 @@ _FIELDS = {"every": "every_s", "jitter": "jitter_s", "catch_up_within": "catch_u
 _KINDS = frozenset({"cron", "every", "rrule"})
 _SETTLES = frozenset({*SCHEDULE, "exclude"}) - {"queue", "priority", "overlap"}
 _COMMENT_OR_NTH = re.compile(r"\s+#\d")
-_JSON_INTEGERS = range(-(2**63), 2**64)  # beyond these, readers of JSON disagree about the number
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +48,10 @@ def read_schedule(
     if not _NAME.fullmatch(name):
         section.blame(entry, "", "a schedule's name has 1 to 128 of the characters A-Z a-z 0-9 _ . -")
     values = _values(section, entry, given)
-    data = _data(section, entry.node.entries.get("data"), given.max_data_bytes)
-    values = {"timezone": given.timezone, "queue": _DEFAULT_QUEUE, "cron": None, **values}
-    schedule = ScheduleConfig(name=name, data=data, line=entry.line, **values)
+    entries, usual = entry.node.entries, {"timezone": given.timezone, "queue": _DEFAULT_QUEUE, "cron": None}
+    work = read_work(section, entries, given.max_data_bytes)
+    usual |= work or {"data": read_data(section, entries.get("data"), given.max_data_bytes)}
+    schedule = ScheduleConfig(**{"name": name, "line": entry.line, **usual, **values})
     if _is_whole(section, entry):
         _check(section, entry, schedule)
     return (None if section.faults else schedule), section.faults
@@ -69,12 +70,14 @@ def _values(section: Section, schedule: Entry, given: Surroundings) -> dict[str,
     if not isinstance(schedule.node.value, dict | None):
         return {}
     cut_off = _cut_off(entries)
-    values = section.take(entries, SCHEDULE, beside=("exclude", "data", *cut_off))
+    values = section.take(entries, SCHEDULE, beside=("exclude", "data", "retry", *WORK_KEYS, *cut_off))
     if cut_off:
         kind = next(key for key in _CUT_OFF if key in entries)
         section.blame(entries[cut_off[0]], kind, f"in braces a comma ends a value: quote the {_CALLED[kind]}")
     if "exclude" in entries:
         values |= read_exclude(section, entries["exclude"], given.calendars)
+    if "retry" in entries:
+        values["retry"] = read_retry(section.inside("retry"), entries["retry"].node)
     return _renamed(section, entries, values, given.timezone)
 
 
@@ -135,28 +138,3 @@ def _without_effect(config: ScheduleConfig, given: Collection[str]) -> Iterator[
         yield "catch_up", "has no effect with from: end, which plans one run at a time; allowed: latest, skip"
     if config.from_end and config.overlap != "skip":
         yield "overlap", "has no effect with from: end, whose runs never overlap"
-
-
-def _data(section: Section, entry: Entry | None, max_bytes: int) -> object:
-    if entry is None:
-        return None
-    data = _plain_data(section.inside("data"), entry.node)
-    if section.faults:
-        return None
-    size = len(json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode())
-    if size > max_bytes:
-        section.blame(entry, "data", f"found {size} bytes of JSON; allowed: {max_bytes} (max_data_bytes)")
-    return data
-
-
-def _plain_data(section: Section, node: Node) -> object:
-    value = node.value
-    if isinstance(value, dict):
-        return {key: _plain_data(section.inside(key), entry.node) for key, entry in value.items()}
-    if isinstance(value, list):
-        return [_plain_data(section.inside(str(at)), item) for at, item in enumerate(value)]
-    if isinstance(value, float) and not math.isfinite(value):
-        section.blame(node, "", f"found {found(value)}, which JSON cannot hold; quote it")
-    if isinstance(value, int) and value not in _JSON_INTEGERS:
-        section.blame(node, "", "found a whole number of more than 64 bits; quote it")
-    return value

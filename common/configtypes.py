@@ -3,11 +3,13 @@
 import hashlib
 import json
 from dataclasses import dataclass, field, fields
-from typing import Literal
+from typing import Any, Literal
 
+from oncue.common.allowance import NOTHING, Allowance
 from oncue.common.problem import Problem
 from oncue.common.retry import RetryPolicy
 from oncue.common.timing import Timing
+from oncue.common.work import Runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +26,8 @@ class ScheduleConfig:
 
     Exactly one of `cron`, `every_s` and `rrule` is given. `start` and `end` are ISO 8601, without an offset read in
     `timezone`. `calendars` holds those that `exclude` names, so that a definition can be understood without its file.
+    What `runs` says is not the business of a handler has its description (common/work.py) in `data`. `retry` holds
+    fields of a RetryPolicy, over those of the queue.
     """
 
     name: str
@@ -52,6 +56,8 @@ class ScheduleConfig:
     catch_up_max: int = 100
     catch_up_within_s: float | None = None
     overlap: Literal["skip", "queue", "allow", "replace"] = "skip"
+    runs: Runs = "task"
+    retry: dict[str, Any] = field(default_factory=dict)
 
     @property
     def definition_hash(self) -> str:
@@ -110,6 +116,8 @@ class Config:
     dead_max_age_s: float = 2_592_000.0
     dead_max_count: int = 100_000
     dead_max_bytes: int = 256 * 1024 * 1024
+    allow_commands: Allowance = NOTHING
+    allow_http: Allowance = NOTHING
     queues: dict[str, QueueConfig] = field(default_factory=dict)
     schedules: dict[str, ScheduleConfig] = field(default_factory=dict)
     invalid: list[Problem] = field(default_factory=list)

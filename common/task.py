@@ -2,7 +2,7 @@
 
 import math
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -61,6 +61,17 @@ class Failed(Exception):
     """A failure that a handler has put in words of its own."""
 
 
+class _Wish(threading.Event):
+    """Set when the task is not wanted any more; calls ``action`` then, under the lock of this module."""
+
+    action: Callable[[], object] | None = None
+
+    def set(self) -> None:
+        super().set()
+        if self.action is not None:
+            self.action()
+
+
 class Task:
     """A task in a handler's hands. ``attempt`` counts from 1; ``due_ms`` is when this attempt was due."""
 
@@ -96,7 +107,7 @@ class Task:
         self.throttled = throttled
         self.options = options or {}
         # Made when somebody looks: an Event costs more than the rest of a task.
-        self._cancelled: threading.Event | bool = False
+        self._cancelled: _Wish | bool = False
         self._grip: Grip | None = None
         self.failure: BaseException | None = None
 
@@ -104,11 +115,25 @@ class Task:
     def cancelled(self) -> threading.Event:
         """Set once somebody has cancelled the task while it runs; known with the next renewal of its lease."""
         with _lock:
-            if isinstance(self._cancelled, bool):
-                wished, self._cancelled = self._cancelled, threading.Event()
-                if wished:
-                    self._cancelled.set()
-            return self._cancelled
+            return self._wish()
+
+    def _wish(self) -> _Wish:
+        if isinstance(self._cancelled, bool):
+            wished, self._cancelled = self._cancelled, _Wish()
+            if wished:
+                self._cancelled.set()
+        return self._cancelled
+
+    def on_cancel(self, action: Callable[[], object] | None) -> None:
+        """``action`` is called once the task is cancelled, or at once if it is: short, and from any thread.
+
+        None takes it back; it is not called any more then.
+        """
+        with _lock:
+            wish = self._wish()
+            wish.action = action
+            if action is not None and wish.is_set():
+                action()
 
     def wish_cancel(self) -> None:
         """Tells the handler that the task is not wanted any more."""

@@ -10,8 +10,10 @@ import msgspec
 from oncue.common.configtypes import ScheduleConfig
 from oncue.common.errors import BadInput, CronError
 from oncue.common.keys import queue_name
+from oncue.common.retry import storable
 from oncue.common.rule import Rule
 from oncue.common.task import instant
+from oncue.common.work import read_work
 
 HASH_BYTES = 32
 """A stored definition is its hash in so many hexadecimal digits, then JSON."""
@@ -97,6 +99,9 @@ def checked(config: ScheduleConfig) -> Rule:
         if not low <= value <= high:
             raise BadInput(f"schedule {config.name}: its {name} is {value}; allowed: {low} to {high}")
     queue_name(config.queue)
+    storable(config.retry)
+    if config.runs != "task":
+        read_work(config.runs, config.data)
     try:
         return rule_of(config)
     except (ValueError, OverflowError) as error:

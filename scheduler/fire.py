@@ -105,7 +105,10 @@ class Fire:
 def task_record(definition: Definition, planned_ms: int, late_ms: int, due_ms: int | None = None) -> bytes:
     """The record of a tick's task; it is due when the tick runs, unless said otherwise."""
     config = definition.config
-    options = {"schedule": definition.name, "planned_ms": planned_ms, "late_ms": max(0, late_ms)}
+    options: dict[str, object] = {"schedule": definition.name, "planned_ms": planned_ms}
+    options["late_ms"] = max(0, late_ms)
+    if config.retry:
+        options["retry"] = config.retry
     data = record.encoded(config.data, 1 << 30)
     due = definition.rule.runs_at(planned_ms) if due_ms is None else due_ms
     return record.pack(due, config.priority, config.queue, data, options=options)

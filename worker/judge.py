@@ -6,13 +6,13 @@ from collections.abc import Mapping
 
 from oncue.common import record, result
 from oncue.common.answers import Bury as BuryAnswer
-from oncue.common.answers import Cancelled, Interrupt, Later, Snooze, Throttled
+from oncue.common.answers import Cancelled, HandBack, Interrupt, Later, Snooze, Throttled
 from oncue.common.due import LAST_MS
 from oncue.common.errors import BadInput, LeaseLost
 from oncue.common.handler import Handler
 from oncue.common.retry import RetryPolicy
 from oncue.common.task import Task
-from oncue.worker.outcome import Abandon, Bury, Counted, Done, Outcome, Retry, failure
+from oncue.worker.outcome import Abandon, Bury, Counted, Done, Outcome, Release, Retry, failure
 
 MOST_RESULT_BYTES = 1 << 20
 _log = logging.getLogger("oncue.worker")
@@ -67,6 +67,8 @@ class Judge:
         """The handler has raised ``error``."""
         if isinstance(error, Cancelled):
             return Abandon(task)
+        if isinstance(error, HandBack):
+            return Release(task)
         if isinstance(error, Snooze):
             return Retry(task, _later(error, 0.0, now_ms), b"", "nothing")
         policy = self.policy(task)

@@ -6,7 +6,7 @@ The parameters are those of the same functions, so there is nothing to keep in s
 
 import inspect
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -32,14 +32,17 @@ def parsed(command: Callable[..., None], words: Sequence[str]) -> dict[str, Any]
     parameters = inspect.signature(command).parameters
     arguments = [name for name, parameter in parameters.items() if _is_argument(parameter)]
     flags = {"--" + name.replace("_", "-"): name for name in parameters if name not in arguments}
+    switches = _switches(parameters)
     values: dict[str, Any] = {}
     rest = iter(words)
     for word in rest:
-        if word.startswith("-"):
+        if word in switches:
+            name, given = switches[word]
+        elif word.startswith("-"):
             flag, equals, value = word.partition("=")
             given = value if equals else next(rest, None)
             # A value with a dash may be a flag whose own value was forgotten before it.
-            if flag not in flags or given is None or given.startswith("-"):
+            if f"--no{flag[1:]}" in switches or flag not in flags or given is None or given.startswith("-"):
                 return None
             name = flags[flag]
         elif arguments:
@@ -48,6 +51,16 @@ def parsed(command: Callable[..., None], words: Sequence[str]) -> dict[str, Any]
             return None
         values[name] = given
     return _typed(parameters.values(), values)
+
+
+def _switches(parameters: Mapping[str, inspect.Parameter]) -> dict[str, tuple[str, Any]]:
+    """`--flag` and `--no-flag`, which take no value."""
+    found: dict[str, tuple[str, Any]] = {}
+    for name, parameter in parameters.items():
+        if bool in typing.get_args(typing.get_args(parameter.annotation)[0]):
+            flag = name.replace("_", "-")
+            found |= {f"--{flag}": (name, True), f"--no-{flag}": (name, False)}
+    return found
 
 
 def _typed(parameters: typing.Iterable[inspect.Parameter], values: dict[str, Any]) -> dict[str, Any] | None:

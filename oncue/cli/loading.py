@@ -35,18 +35,18 @@ def load_app(text: str) -> App:
     return app
 
 
-def chosen(app: App, queues: str | None) -> Mapping[str, Handler]:
+def chosen(handlers: Mapping[str, Handler], queues: str | None) -> Mapping[str, Handler]:
     """The handlers of these queues (names with commas between), or all. Raises BadInput for a queue without one."""
-    if not app.handlers:
+    if not handlers:
         raise BadInput('the app has no handlers: decorate a function with @app.handler("QUEUE")')
     if queues is None:
-        return app.handlers
+        return handlers
     wanted = [name.strip() for name in queues.split(",") if name.strip()]
-    missing = [name for name in wanted if name not in app.handlers]
+    missing = [name for name in wanted if name not in handlers]
     if missing or not wanted:
         names = ", ".join(missing) or "(none)"
-        raise BadInput(f"--queues: no handler for {names}; the app has: {', '.join(sorted(app.handlers))}")
-    return {name: app.handlers[name] for name in wanted}
+        raise BadInput(f"--queues: no handler for {names}; the app has: {', '.join(sorted(handlers))}")
+    return {name: handlers[name] for name in wanted}
 
 
 def _imported(name: str) -> ModuleType:

@@ -22,7 +22,12 @@ _log = logging.getLogger("oncue.config")
 CONNECTION = ("url", "username", "password_file", "ca_file", "namespace", "shards")
 DEAD = ("dead_max_age_s", "dead_max_count", "dead_max_bytes")
 SCHEDULER = (*CONNECTION, "timezone", "max_data_bytes", "keep_finished_s", *DEAD)
-WORKER = (*CONNECTION, "concurrency", "lease_s", "stop_timeout_s", "max_data_bytes", "keep_finished_s")
+ALLOW = ("allow_commands", "allow_http")
+WORKER = (
+    *CONNECTION,
+    *("concurrency", "lease_s", "stop_timeout_s", "max_data_bytes", "keep_finished_s"),
+    *ALLOW,
+)
 
 _HELP = {
     "url": (
@@ -43,6 +48,8 @@ _HELP = {
     "dead_max_age_s": ("SECONDS", "How long a dead task is kept; 0 for ever."),
     "dead_max_count": ("N", "Dead tasks that are kept in each shard, the newest; 0 for all."),
     "dead_max_bytes": ("BYTES", "What dead tasks may take in each shard; 0 for any size."),
+    "allow_commands": ("", "Run the commands of schedules, those of the file's list if it has one."),
+    "allow_http": ("", "Call the URLs of schedules, those of the file's list if it has one."),
 }
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
@@ -83,8 +90,9 @@ class Given:
         """The same once more, for a child process that accepts these settings."""
         words = ["--config", self.file] if self.file else []
         for name, value in self.flags.items():
-            if value is not None and name in accepted:
-                words += [_flag(name), str(value)]
+            if value is None or name not in accepted:
+                continue
+            words += _switch(name, value) if isinstance(value, bool) else [_flag(name), str(value)]
         return words
 
 
@@ -114,8 +122,15 @@ def _parameter(name: str, annotation: Any) -> inspect.Parameter:
 
 def _option(name: str) -> Any:
     metavar, text = _HELP[name]
+    if name in ALLOW:
+        both = "/".join((*_switch(name, True), *_switch(name, False)))
+        return Annotated[bool | None, typer.Option(both, help=text, show_default=False)]
     return Annotated[str | None, typer.Option(_flag(name), metavar=metavar, help=text, show_default=False)]
 
 
 def _flag(name: str) -> str:
     return "--" + name.replace("_", "-")
+
+
+def _switch(name: str, on: bool) -> list[str]:
+    return [_flag(name if on else f"no_{name}")]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from oncue.cli import logs
-from oncue.cli.options import SCHEDULER, WORKER, Given, settings
+from oncue.cli.options import ALLOW, SCHEDULER, WORKER, Given, settings
 
 if TYPE_CHECKING:
     from oncue.common.config import Config
@@ -37,7 +37,7 @@ Workers = Annotated[int, typer.Option(min=1, metavar="N", help="Worker processes
 
 @settings(
     *("namespace", "shards", "timezone", "concurrency", "lease_s", "stop_timeout_s"),
-    *("max_data_bytes", "keep_finished_s"),
+    *("max_data_bytes", "keep_finished_s", *ALLOW),
 )
 def up(
     given: Given,
@@ -61,8 +61,9 @@ def up(
     with _stoppable(), EmbeddedValkey(Path(data_dir) if data_dir else state_dir()) as server:
         store = _store(config, server)
         _put_schedules(store, given, config)
-        _introduce(server, store, app)
-        code = _supervise(server, given, config, app, schedulers, workers, log_level)
+        works = app is not None or config.allow_commands.on or config.allow_http.on
+        _introduce(server, store, works=works)
+        code = _supervise(server, given, config, app, schedulers, workers if works else 0, log_level)
     if code == 0:
         # A terminal that was closed cannot show it.
         with suppress(OSError):
@@ -110,14 +111,14 @@ def _put_schedules(store: "Store", given: Given, config: "Config") -> None:
     FileSchedules(store, given, config).apply(forced=True)
 
 
-def _introduce(server: "EmbeddedValkey", store: "Store", app: str | None) -> None:
+def _introduce(server: "EmbeddedValkey", store: "Store", *, works: bool) -> None:
     from oncue.cli.schedulelist import schedule_lines
 
     print(f"data:       {server.data_dir} (kept for the next start)")
     print(f"producers:  {server.url} (found without being told, as this user)")
     for number, line in enumerate(schedule_lines(store) or ["none: name a file with --config"]):
         print(f"{'' if number else 'schedules:':<11} {line}")
-    if app is None:
+    if not works:
         print("workers:    none: give MODULE:APP to run its handlers; tasks wait until then")
     print("Ctrl-C stops all of it.", flush=True)
 
@@ -145,6 +146,8 @@ def _supervise(
     common = ["--url", server.url, "--log-level", log_level]
     for number in range(1, schedulers + 1):
         supervisor.add(f"scheduler-{number}", ["scheduler", *common, *given.arguments(SCHEDULER)])
-    for number in range(1, workers + 1 if app else 1):
-        supervisor.add(f"worker-{number}", ["worker", str(app), *common, *given.arguments(WORKER)])
+    for number in range(1, workers + 1):
+        supervisor.add(
+            f"worker-{number}", ["worker", *([app] if app else []), *common, *given.arguments(WORKER)]
+        )
     return supervisor.run()

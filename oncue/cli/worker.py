@@ -19,7 +19,13 @@ _log = logging.getLogger("oncue.worker")
 _HANDING_BACK_S = 10.0
 _LOGIN = ("username", "password", "password_file")
 
-AppArgument = Annotated[str, typer.Argument(metavar="MODULE:APP", help="The app, such as shop.tasks:app.")]
+AppArgument = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="MODULE:APP",
+        help="The app, such as shop.tasks:app; not needed with --allow-commands or --allow-http.",
+    ),
+]
 Queues = Annotated[
     str | None, typer.Option(metavar="A,B", help="Only these queues; all that have a handler else.")
 ]
@@ -31,7 +37,7 @@ Processes = Annotated[
 @settings(*WORKER)
 def worker(
     given: Given,
-    app: AppArgument,
+    app: AppArgument = None,
     queues: Queues = None,
     processes: Processes = 1,
     log_level: logs.LogLevel = "info",
@@ -47,15 +53,20 @@ def worker(
     logs.begin(log_level, name)
     if processes > 1:
         _several(given, app, queues, processes, log_level)
-    from oncue.cli.loading import chosen, load_app
+    from oncue.cli.loading import chosen
     from oncue.cli.role import Role
     from oncue.common.opened import opened
+    from oncue.worker.builtin import Builtin
     from oncue.worker.children import Children
     from oncue.worker.worker import Worker
 
-    loaded = load_app(app)
-    handlers = chosen(loaded, queues)
+    # Empty: the units name it by a variable, which need not be set.
+    app = app or None
+    loaded = _loaded(app)
     config = _with_app(given, loaded)
+    builtin = Builtin(config)
+    _explain(config, app)
+    handlers = chosen(builtin.beside(loaded.handlers), queues)
     store = opened(config)
     _become_default(loaded)
     loaded.use(store, config.max_data_bytes)
@@ -70,14 +81,34 @@ def worker(
         threads=config.concurrency,
         lease_ms=round(config.lease_s * 1000),
         health=role.health,
-        children=Children(app, asdict(config), policies),
+        children=None if app is None else Children(app, asdict(config), policies),
     )
-    role.serve(
-        engine.start,
-        engine.alive,
-        lambda: _stop(engine, config.stop_timeout_s),
-        stop_within_s=config.stop_timeout_s + _HANDING_BACK_S,
-    )
+
+    def stop() -> None:
+        builtin.stop_within(config.stop_timeout_s)
+        _stop(engine, config.stop_timeout_s)
+
+    role.serve(engine.start, engine.alive, stop, stop_within_s=config.stop_timeout_s + _HANDING_BACK_S)
+
+
+def _loaded(app: str | None) -> "App":
+    from oncue.app import App
+    from oncue.cli.loading import load_app
+
+    return App() if app is None else load_app(app)
+
+
+def _explain(config: "Config", app: str | None) -> None:
+    """Says what is not allowed, where somebody may expect that it is. Raises BadInput if nothing at all is left to do."""
+    from oncue.common.errors import BadInput
+
+    if app is None and not (config.allow_commands.on or config.allow_http.on):
+        raise BadInput(
+            "give MODULE:APP, such as shop.tasks:app; only a worker with --allow-commands or --allow-http needs none"
+        )
+    for flag, allowance in (("commands", config.allow_commands), ("http", config.allow_http)):
+        if allowance.only is not None and not allowance.on:
+            _log.info("there is a list allow_%s; without --allow-%s it counts for nothing here", flag, flag)
 
 
 def _with_app(given: Given, app: "App") -> "Config":
@@ -104,12 +135,12 @@ def _stop(engine: "Worker", timeout_s: float) -> None:
         _log.warning("%d tasks did not finish within %g s and were handed back", left, timeout_s)
 
 
-def _several(given: Given, app: str, queues: str | None, processes: int, log_level: str) -> None:
+def _several(given: Given, app: str | None, queues: str | None, processes: int, log_level: str) -> None:
     from oncue.cli.supervisor import Supervisor
 
     config = given.load()
     supervisor = Supervisor(stop_within_s=config.stop_timeout_s + _HANDING_BACK_S)
-    words = ["worker", app, *given.arguments(WORKER), "--log-level", log_level]
+    words = ["worker", *([app] if app else []), *given.arguments(WORKER), "--log-level", log_level]
     if queues is not None:
         words += ["--queues", queues]
     for number in range(1, processes + 1):

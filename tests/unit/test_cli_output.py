@@ -97,6 +97,8 @@ def test_a_log_level_that_does_not_exist_is_refused() -> None:
 def test_settings_go_to_a_child_that_accepts_them() -> None:
     given = Given("oncue.yaml", {"lease_s": "5", "timezone": "UTC", "shards": None})
     assert given.arguments(WORKER) == ["--config", "oncue.yaml", "--lease-s", "5"]
+    switched = Given(None, {"allow_commands": True, "allow_http": False})
+    assert switched.arguments(WORKER) == ["--allow-commands", "--no-allow-http"]
 
 
 COMMANDS: dict[str, Any] = {"up": up, "scheduler": scheduler, "worker": worker}
@@ -111,6 +113,9 @@ COMMANDS: dict[str, Any] = {"up": up, "scheduler": scheduler, "worker": worker}
         "worker shop:app",
         "worker --queues a,b shop:app --concurrency 3 --processes 2 --lifeline 7 --name w",
         "worker shop:app --stop-timeout-s=0.5",
+        "worker",
+        "worker --allow-commands shop:app --no-allow-http --name w",
+        "up --allow-http",
     ],
 )
 def test_the_lean_reading_of_a_command_line_is_typers(words: str) -> None:
@@ -131,7 +136,7 @@ def test_the_lean_reading_of_a_command_line_is_typers(words: str) -> None:
 
 @pytest.mark.parametrize(
     "words",
-    ["--help", "worker", "worker a:b c", "worker a:b --what 1", "worker a:b --queues", "worker a:b --queues --name",
+    ["--help", "worker a:b c", "worker --allow-commands=true", "worker a:b --what 1", "worker a:b --queues", "worker a:b --queues --name",
      "worker a:b --processes 0", "worker a:b --processes x", "worker a:b -q 1", "scheduler --log_level info",
      "worker a:b --app c:d"],
 )  # fmt: skip

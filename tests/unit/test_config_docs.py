@@ -4,7 +4,7 @@ import re
 from dataclasses import fields
 from pathlib import Path
 
-from oncue.common import config, configcalendars, configkeys
+from oncue.common import config, configcalendars, configkeys, configwork
 from oncue.common.config import Config, RetryPolicy, ScheduleConfig
 
 DOCS = Path(__file__).parents[2] / "docs" / "configuration.md"
@@ -28,7 +28,13 @@ def test_the_documentation_lists_every_setting_with_its_variable() -> None:
 
 def test_the_documentation_lists_every_key_of_queues_schedules_and_calendars() -> None:
     assert set(rows("Queues")) == {*configkeys.QUEUE, *(f"retry.{key}" for key in configkeys.RETRY)}
-    assert set(rows("Schedules")) == {*configkeys.SCHEDULE, "exclude", "data"}
+    nested = {f"http.{key}" for key in (*configkeys.HTTP, "headers", "body")}
+    assert set(rows("Schedules")) == {
+        *configkeys.SCHEDULE,
+        *("exclude", "data", "retry"),
+        *configwork.KEYS,
+        *nested,
+    }
     assert set(rows("Calendars")) == set(configcalendars.KEYS)
     assert set(configkeys.RETRY) == {field.name for field in fields(RetryPolicy)} - set(RetryPolicy.IN_CODE)
 

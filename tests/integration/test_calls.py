@@ -1,0 +1,135 @@
+"""Schedules that call a URL: what is sent, what counts as good, and what a worker refuses."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from oncue.common.allowance import Allowance
+from oncue.common.answers import Bury, Throttled, TimedOut
+from oncue.common.clock import monotonic_s
+from oncue.common.task import Failed, Task
+from oncue.worker.calls import Calls
+
+
+class Site(ThreadingHTTPServer):
+    """Answers with the status that the path names, and remembers what came."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Answer)
+        self.seen: list[tuple[str, str, dict[str, str], bytes]] = []
+        self.ended = threading.Event()
+        self.url = f"http://127.0.0.1:{self.server_address[1]}/"
+
+
+class _Answer(BaseHTTPRequestHandler):
+    def _answer(self) -> None:
+        site = self.server
+        assert isinstance(site, Site)
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        site.seen.append((self.command, self.path, dict(self.headers), body))
+        if self.path == "/slow":
+            self.wfile.write(b"HTTP/1.0 200 OK\r\n")
+            # A byte now and then: no single read takes long.
+            while not site.ended.wait(0.05):
+                self.wfile.write(b"x")
+            return
+        self.send_response(int(self.path[1:4]))
+        self.send_header("Location", f"{site.url}200")
+        self.send_header("Retry-After", "7")
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(b"well " * 10)
+
+    do_GET = do_POST = do_PUT = do_HEAD = _answer
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    found = Site()
+    thread = threading.Thread(target=found.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield found
+    found.ended.set()
+    found.shutdown()
+    thread.join()
+    found.server_close()
+
+
+def call(data: object, allowance: Allowance | None = None) -> dict[str, Any]:
+    return Calls(allowance or Allowance(True))(Task("some-id", "http", data, 0))
+
+
+def test_a_url_is_called_and_its_answer_is_the_result(site: Site) -> None:
+    found = call({"http": {"url": f"{site.url}200?a=b"}, "output_limit_bytes": 9})
+    assert found == {"status": 200, "output": "well well"}
+    method, path, headers, body = site.seen[0]
+    assert (method, path, body) == ("GET", "/200?a=b", b"")
+    assert headers["Idempotency-Key"] == "some-id"
+
+
+def test_headers_come_from_secrets_and_a_body_goes_as_json(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "token").write_text("Bearer 123\n")
+    monkeypatch.setenv("SHOP_KEY", "456")
+    headers = {"authorization": {"file": str(tmp_path / "token")}, "X-Key": {"env": "SHOP_KEY"}}
+    data = {"http": {"url": f"{site.url}201", "headers": headers, "body": {"a": [1]}}}
+    call(data, Allowance(True, (site.url,)))
+    method, _, sent, body = site.seen[0]
+    assert (method, body, sent["Content-Type"]) == ("POST", b'{"a":[1]}', "application/json")
+    assert (sent["authorization"], sent["X-Key"]) == ("Bearer 123", "456")
+    with pytest.raises(Bury, match="secrets go to URLs of the list allow_http alone"):
+        call(data)
+    (tmp_path / "token").unlink()
+    with pytest.raises(Failed, match=r"headers.authorization: .*token cannot be read"):
+        call(data, Allowance(True, (site.url,)))
+    (tmp_path / "token").write_text("a\nEvil: b\n")
+    with pytest.raises(Failed, match="printable ASCII on one line"):
+        call(data, Allowance(True, (site.url,)))
+    assert len(site.seen) == 1
+
+
+def test_the_status_decides_and_no_redirect_is_followed(site: Site) -> None:
+    for status in (302, 307, 404, 500):
+        with pytest.raises(Failed, match=f"has answered with {status}: well"):
+            call({"http": {"url": f"{site.url}{status}"}})
+    assert len(site.seen) == 4
+    assert call({"http": {"url": f"{site.url}404", "expect": [404], "method": "HEAD"}})["status"] == 404
+    with pytest.raises(Failed, match="has answered with 200"):
+        call({"http": {"url": f"{site.url}200", "expect": [204]}})
+    with pytest.raises(Throttled) as throttled:
+        call({"http": {"url": f"{site.url}429"}})
+    assert throttled.value.delay_s == 7
+
+
+def test_a_call_has_its_limit_whatever_the_other_side_does(site: Site) -> None:
+    began = monotonic_s()
+    with pytest.raises((TimedOut, Failed)):
+        call({"http": {"url": f"{site.url}slow"}, "timeout_s": 0.3})
+    assert monotonic_s() - began < 2
+
+
+def test_nobody_there_is_a_failure_in_plain_words() -> None:
+    with pytest.raises(Failed, match=r"http://127.0.0.1:1/ cannot be called: .*refused"):
+        call({"http": {"url": "http://127.0.0.1:1/"}})
+
+
+def test_what_is_not_on_the_list_is_not_called(site: Site) -> None:
+    with pytest.raises(Bury, match="not on its list allow_http"):
+        call({"http": {"url": f"{site.url}200"}}, Allowance(True, (f"{site.url}jobs/",)))
+    unusable: list[Any] = [None, {"http": {}}, {"http": {"url": "file:///etc/passwd"}}, {"command": ["x"]}]
+    for nonsense in unusable:
+        with pytest.raises(Bury, match="does not describe a call of a URL"):
+            call(nonsense)
+    assert site.seen == []
