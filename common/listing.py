@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any, NamedTuple, get_args
 
 from oncue.common import waiting
+from oncue.common.claims import field
 from oncue.common.due import due_ms
 from oncue.common.errors import BadInput
 from oncue.common.keys import queue_name
@@ -85,6 +86,21 @@ def page(store: Store, meant: Wanted, cursor: str | None, limit: int) -> Page:
         if len(found) >= limit:
             break
     return Page([*found.values()], f"{at}:{place}")
+
+
+def of_key(store: Store, meant: Wanted, key: str) -> Page:
+    """The tasks that were last made for a key of a queue, unique or debounced: at most two. Raises BadInput."""
+    if meant.queue is None:
+        raise BadInput("a key belongs to a queue: give the queue too")
+    shard = store.shard(meant.queue)
+    fields = (field("u", meant.queue, key), field("d", meant.queue, key))
+    claims = store.persist(shard, lambda: shard.command("HMGET", shard.keys.claims, *fields))
+    ids = [claim[6:].decode() for claim in claims if claim]
+    known = store.persist(shard, partial(waiting.locate, shard, ids, whole=True)) if ids else []
+    tasks = [info(task_id, told) for task_id, told in zip(ids, known, strict=True) if told]
+    # A finished one has no queue any more, but its key says whose it was.
+    whose = Wanted(None, meant.state, meant.from_ms, meant.to_ms)
+    return Page([task for task in tasks if whose.fits(task)], None)
 
 
 def _step(shard: Shard, meant: Wanted, place: int) -> tuple[int, Sequence[str]]:

@@ -286,14 +286,17 @@ class App:
         state: str | None = None,
         from_ts: object = None,
         to_ts: object = None,
+        key: str | None = None,
         cursor: str | None = None,
         limit: int = 100,
     ) -> "Page":
         """Tasks in pages and in no order: ``limit`` of them or some more, fewer where much was looked at in vain.
 
         The times bound when a task is due. Who follows the cursors until None has met every task that was there all
-        the while, some perhaps twice. Finished ones have no queue any more. Raises BadInput and StoreUnavailable.
+        the while, some perhaps twice. Finished ones have no queue any more. ``key``: those of a unique or debounced key
+        of the queue alone. Raises BadInput and StoreUnavailable.
         """
         from oncue.common import listing
 
-        return listing.page(self._ready().store, listing.wanted(queue, state, from_ts, to_ts), cursor, limit)
+        meant, store = listing.wanted(queue, state, from_ts, to_ts), self._ready().store
+        return listing.page(store, meant, cursor, limit) if key is None else listing.of_key(store, meant, key)

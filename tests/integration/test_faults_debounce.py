@@ -99,6 +99,10 @@ def test_a_unique_task_is_there_once(app: App, store: Store, clock: FixedClock, 
     first = app.schedule_task(None, 1, unique="K")
     assert app.schedule_task(None, 2, unique="K") == first
     assert app.schedule_task(None, 2, "other", unique="K") != first
+    assert [task.id for task in app.list(queue="default", key="K").tasks] == [first]
+    assert app.list(queue="default", key="never") == ([], None)
+    with pytest.raises(BadInput, match="give the queue"):
+        app.list(key="K")
     (task,) = worker.reserve()
     assert app.schedule_task(None, 3, unique="K", unique_while="running") == first
     second = app.schedule_task(None, 4, unique="K", unique_for_s=30)

@@ -26,7 +26,10 @@ from oncue.common.errors import BadInput, NotFound, StoreUnavailable, WrongServe
 from oncue.common.problem import Problem, Refused
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "docs" / name for name in ("cli.md", "quickstart.md", "deploy.md", "configuration.md", "migrating.md")]
+PAGES = [
+    ROOT / "docs" / name
+    for name in ("cli.md", "quickstart.md", "deploy.md", "configuration.md", "migrating.md")
+]
 
 
 @pytest.mark.parametrize(
