@@ -4,10 +4,12 @@ import ast
 import json
 import re
 from collections.abc import Iterator
+from math import isfinite
 from typing import Any
 
 from oncue.cli.imported import Imported, Job, duration
 from oncue.cli.literals import Literals, Spread, Unread
+from oncue.common.duration import LONGEST_S
 from oncue.common.errors import BadInput
 
 _SCHEDULE = re.compile(r"(?i)(celery_?)?beat_?schedule")
@@ -50,9 +52,9 @@ def read_celery(text: str, timezone: str | None, *, is_json: bool) -> Imported:
 def _from_python(text: str) -> tuple[Any, Any]:
     try:
         literals = Literals(ast.parse(text))
+        return literals.find(_SCHEDULE), literals.find(_ZONE)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise BadInput(f"this is no Python that can be read: {error}") from None
-    return literals.find(_SCHEDULE), literals.find(_ZONE)
 
 
 def _from_json(text: str) -> tuple[Any, Any]:
@@ -116,7 +118,7 @@ def _readable(value: Any, key: str, notes: list[str]) -> Any:
         return {str(name): _readable(inner, f"{key}.{name}", notes) for name, inner in value.items()}
     if isinstance(value, list | tuple):
         return [_readable(inner, f"{key}[{at}]", notes) for at, inner in enumerate(value)]
-    if value is None or isinstance(value, bool | int | float | str):
+    if value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and isfinite(value)):
         return value
     notes.append(f"{key} is {value}, which was not read: null stands for it.")
     return None
@@ -127,6 +129,8 @@ def _when(schedule: Any, timezone: str) -> dict[str, Any]:
     if isinstance(schedule, bool | None):
         raise BadInput("there is no schedule")
     if isinstance(schedule, int | float):
+        if not 0 < schedule < LONGEST_S:
+            raise BadInput("an interval is longer than nothing, and no longer than a century")
         return {"every": duration(schedule)}
     if isinstance(schedule, str):
         return _printed(schedule, timezone)

@@ -34,6 +34,10 @@ def import_(file: File, format_: Format = None, tz: Zone = None, as_json: Json =
 
     Example: oncue cron import /etc/crontab --tz Europe/Berlin
     """
+    if tz is not None:
+        from oncue.common.walltime import wall_clock
+
+        wall_clock(tz)
     text = _content(file)
     found = _read(file, text, format_ or _guess(file, text), tz).settled()
     if as_json:

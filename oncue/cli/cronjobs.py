@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from oncue.cli.imported import COMMAND_NOTE, QUEUE, Imported, Job, command_settings, duration
+from oncue.cli.imported import COMMAND_NOTE, Imported, Job, command_settings, duration
 from oncue.common import yamlfile
 from oncue.common.errors import BadInput
 from oncue.common.yamlfile import Node
@@ -22,7 +22,10 @@ _KNOWN = {
     "successfulJobsHistoryLimit",
     "failedJobsHistoryLimit",
 }
-_OF_JOB = ("backoffLimit", "activeDeadlineSeconds", "parallelism", "completions", "ttlSecondsAfterFinished")
+_OF_JOB = ("parallelism", "completions", "ttlSecondsAfterFinished")
+_BACKOFF_LIMIT = 6
+"""That of Kubernetes where a Job has none."""
+
 _OF_POD = ("initContainers", "volumes", "serviceAccountName", "nodeSelector", "tolerations", "affinity")
 _OF_CONTAINER = ("envFrom", "volumeMounts", "resources", "securityContext")
 
@@ -92,7 +95,7 @@ def _policy(spec: dict[str, Any], notes: list[str]) -> dict[str, Any]:
     if policy not in _OVERLAP:
         notes.append(f"concurrencyPolicy: {policy} is unknown; allow stands for it.")
     deadline = spec.get("startingDeadlineSeconds")
-    if isinstance(deadline, int | float) and not isinstance(deadline, bool):
+    if isinstance(deadline, int) and not isinstance(deadline, bool):
         settings |= {"catch_up_within": duration(deadline)} if deadline > 0 else {"catch_up": "skip"}
     if spec.get("suspend") is True:
         settings["enabled"] = False
@@ -117,9 +120,14 @@ def _command(job: dict[str, Any], notes: list[str]) -> dict[str, Any]:
     if lost:
         notes.append(f"Not carried over: {', '.join(lost)}.")
     directory = container.get("workingDir")
-    return command_settings(
-        words, _environment(container, notes), str(directory) if directory else None, QUEUE
-    )
+    settings = command_settings(words, _environment(container, notes), str(directory) if directory else None)
+    return settings | _limits(job)
+
+
+def _limits(job: dict[str, Any]) -> dict[str, Any]:
+    deadline, again = job.get("activeDeadlineSeconds"), job.get("backoffLimit", _BACKOFF_LIMIT)
+    settings: dict[str, Any] = {"retry": {"max_attempts": again + 1}} if isinstance(again, int) else {}
+    return settings | ({"timeout_s": deadline} if isinstance(deadline, int) else {})
 
 
 def _environment(container: dict[str, Any], notes: list[str]) -> dict[str, str]:

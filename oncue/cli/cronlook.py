@@ -50,7 +50,7 @@ def history(given: Given, name: Name, count: Entries = 20, as_json: Json = False
         config = app.schedules.get(name).config
         events = app.schedules.history(name)[:count]
     zoned = [
-        event | {key: shown(event[key], config) for key in ("planned", "to", "at") if key in event}
+        event | {key: shown(event[key], config, "UTC") for key in ("planned", "to", "at") if key in event}
         for event in events
     ]
     if as_json:

@@ -4,6 +4,7 @@ import re
 import shlex
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
+from typing import Any
 
 from oncue.cli.imported import COMMAND_NOTE, QUEUE, Imported, Job, command_settings
 
@@ -12,7 +13,7 @@ _RANDOM = re.compile(r"(?<![\d~])(\d+)~(\d+)(?![\d~])")
 _WRAPPERS = {"nice", "ionice", "sudo", "env", "exec", "time", "nohup", "command", "test", "["}
 _INTERPRETERS = re.compile(r"(ba|da|z|k)?sh|python[\d.]*|php[\d.]*|perl|ruby|node")
 _SHELLS = ("/bin/sh", "/usr/bin/sh", "sh")
-_LIKE_CRON = {"overlap": "allow", "catch_up": "skip"}
+_LIKE_CRON = {"overlap": "allow", "catch_up": "skip", "retry": {"max_attempts": 1}}
 
 
 @dataclass
@@ -36,7 +37,9 @@ def read_crontab(text: str, timezone: str | None, *, system: bool) -> Imported:
     found.notes.append(f"Read as a crontab of {form}; --format says otherwise.")
     if timezone is None:
         found.notes.append("Times were those of the host's zone, which is not known here: --tz names it.")
-    found.notes.append("As with cron, runs may overlap and missed ones are not made up for.")
+    found.notes.append(
+        "As with cron, runs may overlap, missed ones are not made up for, and failed ones are not tried again."
+    )
     found.notes.append(COMMAND_NOTE)
     for number, line in enumerate(text.split("\n"), 1):
         _read_line(found, state, f"line {number}", line.strip(" \t\r"))
@@ -124,7 +127,7 @@ def _read_job(found: Imported, state: _State, place: str, line: str) -> None:
         found.refuse(place, line, "there is no command")
         return
     notes = list(state.comments)
-    settings = {"cron": _hashed(cron, notes), "timezone": state.timezone, **_LIKE_CRON}
+    settings: dict[str, Any] = {"cron": _hashed(cron, notes), "timezone": state.timezone, **_LIKE_CRON}
     if state.jitter_minutes:
         settings["jitter"] = f"{state.jitter_minutes}m"
     shell_line = _shell_line(command, notes)
@@ -132,7 +135,9 @@ def _read_job(found: Imported, state: _State, place: str, line: str) -> None:
     queue = QUEUE
     if user:
         queue = f"{QUEUE}-{user}"
-        notes.append(f"It ran as {user}: let a worker of that user serve the queue {queue}.")
+        notes.append(
+            f"It ran as {user}: start a worker of that user with --allow-commands --config FILE --queues {queue}."
+        )
     settings |= command_settings(words, dict(state.environment), state.directory, queue)
     found.jobs.append(Job(name_of(command), place, settings, notes))
 

@@ -11,11 +11,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from oncue.cli.failure import printable
+from oncue.common.work import QUEUES
 
-QUEUE = "commands"
-"""Where what was a command line goes, until its schedule names another queue."""
+QUEUE = QUEUES["command"]
+"""Where commands go unless their schedule names another queue."""
 
-_PLAIN = {"timezone", "every", "overlap", "catch_up", "catch_up_within", "jitter", "days"}
+_PLAIN = re.compile(r"[A-Za-z][A-Za-z_]*(/[A-Za-z_+-]+)*|([0-9]+[wdhms])+")
+_WORDS = {"timezone", "every", "overlap", "catch_up", "catch_up_within", "jitter", "days"}
 _UNITS = ((604_800, "w"), (86_400, "d"), (3_600, "h"), (60, "m"), (1, "s"))
 
 
@@ -70,22 +72,22 @@ class Imported:
 
 
 def command_settings(
-    command: str | list[str], environment: dict[str, str], directory: str | None = None, queue: str = QUEUE
+    command: str | list[str], env: dict[str, str], cwd: str | None = None, queue: str = QUEUE
 ) -> dict[str, Any]:
-    """The settings that stand for a command: the line for a shell, or the words of one that needs none."""
-    data: dict[str, Any] = {"command": command}
+    """The keys of a command: a line for the shell, or the words of a program that needs none."""
+    settings: dict[str, Any] = {} if queue == QUEUE else {"queue": queue}
+    settings["command"] = command
     if isinstance(command, str):
-        data["shell"] = True
-    if environment:
-        data["environment"] = environment
-    if directory:
-        data["directory"] = directory
-    return {"queue": queue, "data": data}
+        settings["shell"] = True
+    if env:
+        settings["env"] = env
+    if cwd:
+        settings["cwd"] = cwd
+    return settings
 
 
 COMMAND_NOTE = (
-    "Command lines are in the data of their tasks: a handler of the queue has to run them, with"
-    " subprocess.run(task.data['command'], shell=..., env=..., cwd=...) or better with Python that does the same."
+    "Commands run in workers that were started with --allow-commands, as their user and with their variables."
 )
 
 
@@ -117,7 +119,8 @@ def _entry(job: Job) -> Iterator[str]:
 
     yield f"{job.name if isinstance(plain_scalar(job.name), str) else quoted(job.name)}:"
     for key, value in job.settings.items():
-        yield f"  {key}: {value if key in _PLAIN else quoted(value)}"
+        plain = isinstance(value, str) and key in _WORDS and _PLAIN.fullmatch(value)
+        yield f"  {key}: {value if plain else quoted(value)}"
 
 
 def quoted(value: object) -> str:

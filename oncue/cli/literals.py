@@ -5,7 +5,6 @@ calls of `timedelta`, which becomes seconds. All else becomes ``Unread``, which 
 """
 
 import ast
-import math
 import operator
 import re
 from collections.abc import Callable, Iterator
@@ -127,7 +126,8 @@ class Literals:
 def _is_number(value: Any) -> bool:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
-    return math.isfinite(value) and abs(value) < _LARGEST
+    # False for what is not a number, too.
+    return abs(value) < _LARGEST
 
 
 def _assignments(module: ast.Module) -> Iterator[tuple[str, ast.expr]]:

@@ -63,13 +63,14 @@ def written(config: ScheduleConfig) -> str:
     return config.cron or config.rrule or ""
 
 
-def shown(ms: int | None, config: ScheduleConfig | None) -> str | None:
-    """An instant in the schedule's zone, ISO 8601; None for none."""
+def shown(ms: int | None, config: ScheduleConfig | None, other_zone: str | None = None) -> str | None:
+    """An instant in the schedule's zone, ISO 8601; None for none. One that cannot be read has ``other_zone``."""
     # The zone of a faulty one may be the fault.
-    if ms is None or config is None:
+    zone = config.timezone if config else other_zone
+    if ms is None or zone is None:
         return None
     finest = "milliseconds" if ms % 1000 else "seconds"
-    return instant(ms).astimezone(ZoneInfo(config.timezone)).isoformat(timespec=finest)
+    return instant(ms).astimezone(ZoneInfo(zone)).isoformat(timespec=finest)
 
 
 def _late(ms: int | None) -> str | None:

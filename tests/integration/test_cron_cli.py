@@ -17,6 +17,7 @@ from oncue import App
 from tests.support.commands import Ended, ended
 from tests.support.processes import Process
 from tests.support.servers import RedisServer
+from tests.support.waiting import eventually
 
 Start = Callable[..., Process]
 Run = Callable[..., Ended]
@@ -206,3 +207,17 @@ def test_a_month_is_drawn_with_what_runs_on_each_day(run_oncue: Start, tmp_path:
     tokyo = ended(run_oncue, *words, "--tz", "Asia/Tokyo", "--json").json
     assert tokyo["days"][1]["ticks"]["late"] == 1
     assert ended(run_oncue, "cron", "calendar", file, "--month", "2026-13").code == 2
+
+
+def test_a_crontab_is_taken_over_without_any_python(
+    oncue: Run, run_oncue: Start, valkey: RedisServer, app: App, namespace: str, tmp_path: Path
+) -> None:
+    tab, file, place = tmp_path / "tab", tmp_path / "oncue.yaml", tmp_path / "made here"
+    tab.write_text(f"WHAT=a line\n0 0 1 1 * cat > '{place}'; echo $WHAT 100\\% >> '{place}' %stdin\n")
+    file.write_text(oncue("cron", "import", tab, "--format", "crontab").output)
+    assert oncue("cron", "apply", file).output == "created cat\n"
+    task = oncue("cron", "trigger", "cat").output.strip()
+    env = {"ONCUE_URL": valkey.url, "ONCUE_NAMESPACE": namespace}
+    run_oncue("worker", "--allow-commands", "--config", str(file), env=env)
+    eventually(lambda: app.get(task).state == "done", 20, "the command to be done")
+    assert place.read_text() == "stdin\na line 100%\n"

@@ -52,11 +52,12 @@ def test_a_crontab_of_the_system(tmp_path: Path) -> None:
     assert list(found) == ["run-parts", "mail", "clean", "run-parts-2"]
     first = found["run-parts"]
     assert (first.cron, first.timezone, first.queue) == ("17 * * * *", "UTC", "commands-root")
-    assert (first.overlap, first.catch_up) == ("allow", "skip")
+    assert (first.overlap, first.catch_up, first.runs) == ("allow", "skip", "command")
+    assert first.retry == {"max_attempts": 1}
     assert first.data == {
         "command": "cd / && run-parts /etc/cron.hourly",
         "shell": True,
-        "environment": {"PATH": "/usr/bin:/bin"},
+        "env": {"PATH": "/usr/bin:/bin"},
     }
     assert (found["mail"].cron, found["mail"].timezone) == ("H(0-29) 3 * * 1-5", "America/New_York")
     assert "# every hour" in result.stdout
@@ -80,8 +81,8 @@ def test_a_crontab_of_a_user_with_a_shell_of_its_own(tmp_path: Path) -> None:
     assert (job.name, job.timezone, job.jitter_s, job.queue) == ("sync", "Europe/Berlin", 300, "commands")
     assert job.data == {
         "command": ["/bin/bash", "-c", "./sync.sh >/dev/null 2>&1"],
-        "environment": {"HOME": "/srv"},
-        "directory": "/srv",
+        "env": {"HOME": "/srv"},
+        "cwd": "/srv",
     }
     assert "line 5: 0 0 * *: there is no command" in result.stderr
     assert "--tz names it" not in result.stdout
@@ -195,6 +196,8 @@ spec:
   jobTemplate:
     spec:
       backoffLimit: 3
+      activeDeadlineSeconds: 90
+      completions: 1
       template:
         spec:
           containers:
@@ -211,7 +214,10 @@ kind: List
 items:
   - kind: CronJob
     metadata: {name: second}
-    spec: {schedule: CRON_TZ=Asia/Tokyo 0 3 * * *, concurrencyPolicy: Replace}
+    spec:
+      schedule: CRON_TZ=Asia/Tokyo 0 3 * * *
+      concurrencyPolicy: Replace
+      jobTemplate: {spec: {template: {spec: {containers: [{image: b, args: [run]}]}}}}
   - kind: CronJob
     metadata: {name: third}
     spec: {schedule: "0 3 31 2 *"}
@@ -224,16 +230,19 @@ def test_cronjobs_of_kubernetes(tmp_path: Path) -> None:
     assert list(found) == ["hello", "second"]
     hello = found["hello"]
     assert (hello.cron, hello.timezone, hello.enabled) == ("*/5 * * * *", "Europe/Paris", False)
-    assert (hello.overlap, hello.catch_up_within_s) == ("skip", 200)
+    assert (hello.overlap, hello.catch_up_within_s, hello.runs) == ("skip", 200, "command")
+    assert hello.retry == {"max_attempts": 4}
     assert hello.data == {
         "command": ["/bin/sh", "-c", "date; echo $(A)"],
-        "environment": {"A": "1"},
-        "directory": "/srv",
+        "env": {"A": "1"},
+        "cwd": "/srv",
+        "timeout_s": 90.0,
     }
-    assert "image: busybox, backoffLimit: 3" in result.stdout
+    assert "image: busybox, completions: 1" in result.stdout
     assert "env B came from a secret" in result.stdout
     second = found["second"]
     assert (second.cron, second.timezone, second.overlap) == ("0 3 * * *", "Asia/Tokyo", "replace")
+    assert "The image's own entrypoint was run" in result.stdout
     assert "left out: CronJob third: 0 3 31 2 *: " in result.stderr
 
 
@@ -246,6 +255,8 @@ def test_cronjobs_of_kubernetes(tmp_path: Path) -> None:
         ("x.json", "{", (), "this is no JSON"),
         ("x.yaml", "kind: Job", (), "holds no object of kind: CronJob"),
         ("x.yaml", "a: [", (), "x.yaml:1:"),
+        ("x", "1 2 * * * a", ("--tz", "Mars/Base"), "Mars/Base"),
+        ("x.py", "beat_schedule = " + "1+" * 20_000 + "1", (), "this is no Python that can be read"),
         ("x", "", ("--format", "at"), "allowed: crontab, system-crontab, celery, kubernetes"),
         ("x.py", "beat_schedule = " + "[" * 5000, (), "this is no Python that can be read"),
     ],
@@ -257,6 +268,33 @@ def test_a_file_that_cannot_be_read_is_one_sentence(
     assert result.exit_code != 0
     assert sentence in str(result.exception)
     assert result.stdout == ""
+
+
+@pytest.mark.parametrize("number", ["1" * 400, "1e999", "-1e999", "0", "-5", "1e15", "10 / 0"])
+def test_a_number_that_is_no_interval_is_left_out(tmp_path: Path, number: str) -> None:
+    text = f"beat_schedule = {{'x': {{'task': 't', 'schedule': {number}}}, 'y': {{'schedule': 9, 'args': [{number}]}}}}"
+    found, result = imported(tmp_path, "x.py", text)
+    assert "left out: entry x: " in result.stderr
+    assert "x" not in found
+
+
+def test_a_value_cannot_become_keys_or_lines_of_the_file(tmp_path: Path) -> None:
+    manifest = {
+        "kind": "CronJob",
+        "metadata": {"name": "a\n: b"},
+        "spec": {
+            "schedule": "1 2 * * *",
+            "timeZone": "UTC",
+            "jobTemplate": {"spec": {"template": {"spec": {"containers": [{"command": ["x\n  y: #"]}]}}}},
+        },
+    }
+    found, _ = imported(tmp_path, "x.json", json.dumps(manifest))
+    (job,) = found.values()
+    assert (job.name, job.data) == ("a-b", {"command": ["x\n  y: #"]})
+    found, result = imported(
+        tmp_path, "x.json", json.dumps(manifest).replace("UTC", "UTC\\n    enabled: false")
+    )
+    assert (found, result.exit_code) == ({}, 1)
 
 
 def test_nothing_is_a_file_without_schedules(tmp_path: Path) -> None:
