@@ -130,7 +130,7 @@ def list_(
     """
     from oncue.cli.oneshot import opened_app
 
-    times = {"from_ts": from_ and read_time(from_), "to_ts": to and read_time(to)}
+    times: dict[str, Any] = {"from_ts": from_ and read_time(from_), "to_ts": to and read_time(to)}
     with opened_app(given) as app:
         page = app.list(queue=queue, state=state, **times, cursor=cursor, limit=limit)
     if as_json:
