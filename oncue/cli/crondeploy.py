@@ -65,9 +65,10 @@ def apply(given: Given, file: File, prune: Prune = False, yes: Yes = False, as_j
     wanted = Given(file, given.flags)
     config = wanted.load()
     faulty = {problem.schedule for problem in config.invalid}
-    if prune:
-        confirm(f"the history of what is no longer in {file} will be deleted for good", yes=yes)
     with opened_store(given if given.file else wanted) as store:
+        gone = _gone(store, config, str(wanted.path)) if prune else []
+        if gone:
+            confirm(f"{', '.join(gone)} will be deleted for good, with the history", yes=yes)
         found = put(
             store, config.schedules.values(), str(wanted.path), faulty, forced=True, prune=prune
         ).changes
@@ -77,6 +78,16 @@ def apply(given: Given, file: File, prune: Prune = False, yes: Yes = False, as_j
         for line in found or ["nothing changed"]:
             print(line)
     _end(file, config)
+
+
+def _gone(store: Any, config: Any, source: str) -> list[str]:
+    """The schedules that came from the file and are no longer in it, removed ones too."""
+    from oncue.scheduler.standing import infos
+
+    if not config.schedules:
+        return []
+    kept = config.schedules.keys() | {problem.schedule for problem in config.invalid}
+    return [info.name for info in infos(store) if info.source == source and info.name not in kept]
 
 
 def _end(file: str, config: Any) -> None:
@@ -134,7 +145,7 @@ _WORDS = {
     "earlier": "ticks move earlier: next {next_before} -> {next_after}",
     "later": "ticks move later: next {next_before} -> {next_after}",
     "start": "first tick {next_after}",
-    "end": "no tick after {next_before}, which does not come either",
+    "end": "the next tick, {next_before}, does not come",
     "none": "no tick comes",
     "paused": "it stays paused",
 }

@@ -6,7 +6,7 @@ import typer
 
 from oncue.cli.cronchange import Name
 from oncue.cli.options import CONNECTION, Given, Json, settings
-from oncue.cli.output import print_json, print_table
+from oncue.cli.output import print_json, print_table, time_cell
 
 Entries = Annotated[int, typer.Option("--count", min=1, metavar="N", help="How many entries, the newest.")]
 
@@ -71,7 +71,7 @@ def _history_cells(event: dict[str, Any]) -> list[object]:
         remarks.append(f"{event['count']} ticks up to {event.get('to')}")
     remark = "; ".join(text for text in remarks if text)
     return [
-        event.get("planned") or "-",
+        time_cell(event.get("planned")),
         event.get("what", "-"),
         "-" if event.get("late") is None else event["late"],
         event.get("id") or "-",

@@ -43,6 +43,13 @@ def print_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     Console(width=None if sys.stdout.isatty() else _NO_TERMINAL, highlight=False).print(table)
 
 
+def time_cell(time: str | None) -> str:
+    """A time for a cell: ISO 8601 for pipes; on a terminal with a blank, where a narrow column may break it."""
+    if time is None:
+        return "-"
+    return time.replace("T", " ", 1) if sys.stdout.isatty() else time
+
+
 def print_facts(facts: Sequence[tuple[str, object]]) -> None:
     """One `name: value` per line."""
     widest = max((len(name) for name, _ in facts), default=0)

@@ -3,6 +3,7 @@
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from oncue.cli.output import time_cell
 from oncue.common.configtypes import ScheduleConfig
 from oncue.common.duration import words_of
 from oncue.common.store import Store
@@ -42,7 +43,8 @@ def row(entry: ScheduleInfo) -> dict[str, Any]:
 
 def cells(entry: dict[str, Any]) -> list[object]:
     """The same as a row of a table with the heads of ``TABLE``."""
-    told = entry | {"late": _late(entry.get("late_ms")), "state": state_words(entry)}
+    times = {name: time_cell(entry[name]) for name in ("next", "last")}
+    told = entry | times | {"late": _late(entry.get("late_ms")), "state": state_words(entry)}
     return ["-" if told.get(name) is None else told[name] for name in TABLE]
 
 

@@ -106,13 +106,16 @@ def test_a_faulty_schedule_stays_as_it_was_and_the_code_says_so(oncue: Run, file
 
 def test_what_cannot_be_undone_needs_a_yes(oncue: Run, file: Path) -> None:
     oncue("cron", "apply", file)
+    assert oncue("cron", "apply", file, "--prune").output == "nothing changed\n"
+    file.write_text(NEW)
     for words in (("remove", "gone"), ("apply", file, "--prune")):
         end = oncue("cron", *words)
         assert (end.code, "give --yes" in end.output) == (2, True)
+    assert "oncue: gone will be deleted for good" in end.output
     assert listed(oncue)["gone"]["state"] == "active"
+    assert listed(oncue)["early"]["cron"] == "0 12 1 1 *"
     assert oncue("cron", "remove", "gone", "--yes").output == "removed gone\n"
     assert oncue("cron", "remove", "gone", "--yes").code == 1
-    file.write_text(NEW)
     assert "pruned gone" in oncue("cron", "apply", file, "--prune", "--yes").output
     assert "gone" not in listed(oncue)
     assert oncue("cron", "remove", "early", "--for-good", "--yes", "--json").json["removed"]

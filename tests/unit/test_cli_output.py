@@ -171,6 +171,12 @@ def test_every_command_has_a_help_text_with_an_example_and_is_documented(words: 
     assert f"`oncue {' '.join(words)}" in (ROOT / "docs" / "cli.md").read_text()
 
 
+def test_every_command_about_schedules_speaks_json() -> None:
+    for words, command in EVERY.items():
+        if words[0] == "cron":
+            assert any("--json" in param.opts for param in command.params), words
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_command_and_flag_named_in_the_documentation_exists(page: Path) -> None:
     text = re.sub(r"\\\n\s*", "", page.read_text())
