@@ -106,7 +106,7 @@ def _debounce(shard: Shard, task: Placed, most_wait_ms: int) -> str:
         page = bucket = 0
         if hint:
             page = table.add(keys.page(page_of(int(hint[1:].split(b":")[0]))))
-            bucket = table.add(keys.segment(hint))
+            bucket = table.add(keys.segment(hint), keys.ready_beside(hint))
         args: list[_Arg] = [now, task.id, task.record, due, most_wait_ms, index, page, bucket]
         what, value = shard.call("debounce", table.keys, args)
         if what == b"id":

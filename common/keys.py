@@ -97,6 +97,11 @@ class Keys:
         """The bucket that a reference ``=due:band:queue`` in a ready list or timetable speaks of."""
         return b"%sbucket:%s" % (self.prefix, reference[1:])
 
+    def ready_beside(self, reference: bytes) -> bytes:
+        """The ready list of the queue and band that a reference ``=due:band:queue`` speaks of."""
+        _, band, queue = reference[1:].split(b":", 2)
+        return b"%sready:%s:%s" % (self.prefix, queue, band)
+
     def ready(self, queue: str, band: int) -> bytes:
         """List: entries of ready tasks, and references to whole buckets handed over by name."""
         return b"%sready:%s:%d" % (self.prefix, queue.encode(), band)

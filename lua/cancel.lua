@@ -3,7 +3,7 @@
 -- KEYS  1 records, 2 runs, 3 timetable, 4 counts, 5 stale, 6 finished, 7 errors, 8 armed, 9 notify,
 --       10 followers; 11.. pages and buckets
 -- ARGV  1 now in ms, 2 how long finished tasks are remembered in ms; then for each task: id, and for the due time that
---       the caller believes: the index in KEYS of its page, and of its bucket
+--       the caller believes: the index in KEYS of its page, and of its bucket, followed by its ready list
 -- Output  for each task: "cancelled" (now or before), "leased", "done", "dead", "unknown", or a need: "=<due>:..." that
 --         due time, band and queue are the true ones, "p<page>" that page has to be opened first
 -- Cost  O(tasks given)
@@ -20,8 +20,8 @@
 -- include: arm
 -- include: where
 -- include: sweep_list
--- include: take_out
 -- include: declared
+-- include: take_out
 -- include: finish
 -- include: follow
 -- include: unlink
@@ -79,7 +79,7 @@ local function cancel(id, page, bucket)
     run.state = "c"
     finish(keys, {{id, run}}, keep)
     redis.call("HINCRBY", keys.counts, queue .. ":cancelled", 1)
-    take_out(keys, place, name, {page = KEYS[tonumber(page)], bucket = KEYS[tonumber(bucket)]}, band, queue, id, seq)
+    take_out(keys, place, name, tonumber(page), tonumber(bucket), band, queue, id, seq)
     follow(keys, {id}, now)
     return "cancelled"
 end

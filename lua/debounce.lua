@@ -6,7 +6,8 @@
 --       of the task that waits
 -- ARGV  1 now in ms, 2 id of a new task, 3 record with placement 0, a nonce and the key's field, 4 due time in ms for
 --       which the slot is, 5 longest time after the first call in ms, zero for any, 6 index in KEYS of the slot,
---       7 index of the page in which the task is believed to wait, zero for none, 8 of its bucket
+--       7 index of the page in which the task is believed to wait, zero for none, 8 of its bucket,
+--       followed by its ready list
 -- Output  what it is and its value: "id" of the task that waits now; or a need: "due" the due time that it gets, "hint"
 --         "=<due>:..." where it stands, "page" to be opened first; or "taken", the id belongs to a task of another call
 -- Cost  O(1), and O(the record)
@@ -24,8 +25,8 @@
 -- include: place
 -- include: where
 -- include: sweep_list
--- include: take_out
 -- include: declared
+-- include: take_out
 -- include: claim
 
 local NEVER = 281474976710655
@@ -93,7 +94,7 @@ if waits then
         run.due, run.nonce, run.wished = due, nonce, false
         redis.call("HSET", keys.runs, id, run_text(run))
     end
-    take_out(keys, stands, name, {page = KEYS[page], bucket = KEYS[bucket]}, old_band, old_queue, id, old_seq)
+    take_out(keys, stands, name, page, bucket, old_band, old_queue, id, old_seq)
 end
 redis.call("HINCRBY", keys.counts, queue .. ":" .. place(keys, slot, now, due, band, queue, id, seq), 1)
 return {"id", id}

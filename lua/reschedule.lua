@@ -3,13 +3,15 @@
 -- KEYS  1 records, 2 runs, 3 timetable, 4 counts, 5 bands, 6 stale, 7 seq, 8 armed, 9 notify;
 --       10.. pages and buckets; and slots: a page's list; or bucket, ready and wake lists; or ready and wake lists
 -- ARGV  1 now in ms; then for each task: id, new due time in ms; for the due time that the caller believes it has: the
---       index in KEYS of its page, and of its bucket; and the index of its slot at the new due time
+--       index in KEYS of its page, and of its bucket, followed by its ready list; and the index of its slot at the new
+--       due time
 -- Output  for each task: "moved" (also if it is leased and was due then: a repeated call), "leased", "done", "dead",
 --         "cancelled", "blocked", "unknown", or a need: "=<due>:..." that due time, band and queue are the true ones,
 --         "p<page>" that page has to be opened first
 -- Cost  O(tasks given), each O(its record)
 -- States  delayed -> ready, ready -> delayed
 --
+-- What is ready and would be ready stays in its place.
 -- The old entry becomes stale: the record carries a new placement number. Dies before: nothing has moved. Dies after:
 -- the repeated call moves it to the same instant again.
 
@@ -23,8 +25,8 @@
 -- include: place
 -- include: where
 -- include: sweep_list
--- include: take_out
 -- include: declared
+-- include: take_out
 
 local keys = {records = KEYS[1], runs = KEYS[2], timetable = KEYS[3], counts = KEYS[4], bands = KEYS[5],
     stale = KEYS[6], seq = KEYS[7], armed = KEYS[8], notify = KEYS[9]}
@@ -70,13 +72,17 @@ local function reschedule(id, new_due, page, bucket, index)
     if stands == "opening" then
         return page_member(due)
     end
-    local new_seq = redis.call("INCR", keys.seq) % 4294967296
+    local stays = stands == "ready" and new_due <= now
+    local new_seq = stays and seq or redis.call("INCR", keys.seq) % 4294967296
     redis.call("HSET", keys.records, id, record_moved(record, new_seq, new_due))
     if run then
         run.due = new_due
         redis.call("HSET", keys.runs, id, run_text(run))
     end
-    take_out(keys, stands, name, {page = KEYS[page], bucket = KEYS[bucket]}, band, queue, id, seq)
+    if stays then
+        return "moved"
+    end
+    take_out(keys, stands, name, page, bucket, band, queue, id, seq)
     local state = place(keys, slot, now, new_due, band, queue, id, new_seq)
     redis.call("HINCRBY", keys.counts, queue .. ":" .. state, 1)
     return "moved"

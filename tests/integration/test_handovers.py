@@ -6,7 +6,7 @@ import logging
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -85,7 +85,11 @@ def test_a_wake_token_that_meets_a_full_worker_goes_on_to_an_idle_one(
     valkey: RedisServer, store: Store, namespace: str
 ) -> None:
     release, ran = threading.Event(), threading.Event()
-    handlers = {"plain": lambda task: release.wait(10), "batch": Handler(lambda tasks: ran.set(), max_size=5)}
+    batch = Handler(lambda tasks: ran.set(), max_size=5)
+    handlers: dict[str, Handler | Callable[[Task], object]] = {
+        "plain": lambda task: release.wait(10),
+        "batch": batch,
+    }
     app = app_on(store)
     with opened(valkey, namespace) as one, opened(valkey, namespace) as other:
         full = Worker(one, handlers, threads=1)
@@ -94,7 +98,7 @@ def test_a_wake_token_that_meets_a_full_worker_goes_on_to_an_idle_one(
         eventually(lambda: valkey.admin.info("clients")["blocked_clients"] >= 2, what="the first waits")
         app.schedule_task(None, 1, queue="plain")
         eventually(lambda: app.store.counts()["plain"].get("leased"), what="the first is full")
-        idle = Worker(other, {"batch": handlers["batch"]}, threads=1)
+        idle = Worker(other, {"batch": batch}, threads=1)
         idle.start()
         pause(0.3)
         app.schedule_task(None, 1, queue="batch")

@@ -51,9 +51,11 @@ def cancelled(bench: Bench, n: int) -> None:
 def debounced(bench: Bench, n: int) -> None:
     """Pushed ahead again and again; the last of it is cancelled, or runs."""
     due = (bench.clock.ms + (500, 10 * MINUTE_MS)[n % 2]) / 1000
-    for push in range(GROUP - 1):
-        task_id = bench.app.schedule_task(due + push % 7, "x" * 100, debounce=f"key{n % 50}")
-    assert bench.app.cancel(task_id)
+    pushed = [
+        bench.app.schedule_task(due + push % 7, "x" * 100, debounce=f"key{n % 50}")
+        for push in range(GROUP - 1)
+    ]
+    assert bench.app.cancel(pushed[-1])
     bench.app.schedule_task(None, 1, unique=f"key{n % 50}", unique_for_s=20 if n % 4 == 0 else None)
     bench.hands.complete(*bench.hands.reserve())
 

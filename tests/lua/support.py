@@ -360,7 +360,7 @@ class Lua:
         table, given = KeyTable(*fixed, k.stale), task.due if due is None else due
         index = table.add(*slot(k, now, given, task.band, task.queue))
         page = table.add(k.page(page_of(old.due))) if old else 0
-        own = table.add(k.segment(old.bucket)) if old else 0
+        own = table.add(k.segment(old.bucket), k.ready_beside(old.bucket)) if old else 0
         return self.call("debounce", table.keys, [now, task.id, task.record, given, wait, index, page, own])
 
     def debounced(self, now: int, task: Task, wait: int = 0) -> str:
@@ -524,7 +524,10 @@ class Lua:
         )
         args: list[Arg] = [now, keep]
         for task in tasks:
-            page, own = table.add(k.page(page_of(task.due))), table.add(k.segment(task.bucket))
+            page, own = (
+                table.add(k.page(page_of(task.due))),
+                table.add(k.segment(task.bucket), k.ready_beside(task.bucket)),
+            )
             args += (task.id, page, own)
         return self.call("cancel", table.keys, args)
 
@@ -534,7 +537,10 @@ class Lua:
         table = KeyTable(k.records, k.runs, k.timetable, k.counts, k.bands, k.stale, k.seq, k.armed, k.notify)
         args: list[Arg] = [now]
         for task in tasks:
-            page, own = table.add(k.page(page_of(task.due))), table.add(k.segment(task.bucket))
+            page, own = (
+                table.add(k.page(page_of(task.due))),
+                table.add(k.segment(task.bucket), k.ready_beside(task.bucket)),
+            )
             args += (task.id, due, page, own, table.add(*slot(k, now, due, task.band, task.queue)))
         return self.call("reschedule", table.keys, args)
 

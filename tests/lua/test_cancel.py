@@ -217,3 +217,22 @@ def test_locate_leaves_records_and_errors_out_unless_asked(lua: Lua) -> None:
     assert brief[:7] == whole[:7] == [b"delayed", DUE, 5, b"q", 1, 1, 0]
     assert brief[7:] == [b"", b"", b"", 0]
     assert whole[8] == b'{"type":"Boom"}'
+
+
+@pytest.mark.parametrize("live", [0, 1])
+def test_ready_tasks_that_are_cancelled_at_once_leave_nothing(lua: Lua, live: int) -> None:
+    for n in range(live):
+        lua.schedule(NOW, Task(f"live{n}", NOW)).run()
+    for n in range(200):
+        task = Task(f"t{n}", NOW)
+        lua.schedule(NOW, task).run()
+        assert lua.cancel(NOW, task).run() == [b"cancelled"]
+    assert lua.client.llen(lua.keys.ready("q", 5)) == live
+
+
+def test_ready_tasks_that_are_asked_to_be_ready_stay_where_they_are(lua: Lua) -> None:
+    task = Task("a", NOW)
+    lua.schedule(NOW, task).run()
+    for _ in range(50):
+        assert lua.reschedule(NOW, NOW, task).run() == [b"moved"]
+    assert lua.client.llen(lua.keys.ready("q", 5)) == 1

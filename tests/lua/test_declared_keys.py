@@ -38,6 +38,7 @@ ONE_KEY = {
         "LRANGE",
         "LPOP",
         "LPUSH",
+        "RPOP",
         "RPUSH",
         "LTRIM",
         "ZADD",

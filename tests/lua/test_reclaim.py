@@ -87,7 +87,8 @@ def test_a_guard_replaces_a_token_that_somebody_died_with(lua: Lua) -> None:
     call.run()
     assert lua.length(lua.keys.wake("q")) == 0
     assert head(lua.guard(NOW + 500, "q").run()) == [(b"gq", NOW + 1000)]
-    assert lua.length(lua.keys.wake("q")) == 1
+    # Several, since more than one of those that wait may be dead.
+    assert lua.length(lua.keys.wake("q")) == 16
 
 
 def test_a_token_that_lies_in_its_list_needs_no_guard(lua: Lua) -> None:
@@ -110,7 +111,7 @@ def test_guards_of_several_queues_go_in_one_call(lua: Lua) -> None:
     for queue in "ab":
         lua.client.lpop(lua.keys.wake(queue))
     lua.guard(NOW + 500, "a", "b", "c").run()
-    assert [lua.length(lua.keys.wake(queue)) for queue in "abc"] == [1, 1, 0]
+    assert [lua.length(lua.keys.wake(queue)) for queue in "abc"] == [16, 16, 0]
 
 
 def test_finished_tasks_are_forgotten_when_their_time_is_over(lua: Lua) -> None:
