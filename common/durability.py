@@ -71,8 +71,8 @@ class ConfirmedShard(Shard):
                 raise ClusterDownError(f"the shard has moved ({error})") from None
         if told < max(1, self._wanted.replicas):
             raise StoreUnavailable(
-                f"written, but not confirmed by {self._wanted.what} within {CONFIRM_S:g} s (by {told}): the task is there,"
-                " and may be lost with the server; repeat the call with the same id"
+                f"written, but not confirmed by {self._wanted.what} within {CONFIRM_S:g} s (by {told}): the task is there and"
+                " runs, but would be lost with this server"
             )
         return answer
 

@@ -48,7 +48,7 @@ local slot = is_far and {page = KEYS[index]}
 local latest, holder = claim_parts(redis.call("HGET", keys.claims, field))
 local state, old, run, of
 if holder then
-    state, old, run, of = claimant(keys, holder)
+    state, old, run, of = claimant(keys, holder, field)
     if of == nonce then
         return {"id", holder}
     end

@@ -37,7 +37,7 @@ local slot = is_far and {page = KEYS[10]}
 
 local held_until, holder = claim_parts(redis.call("HGET", keys.claims, field))
 if holder then
-    local state, _, _, of = claimant(keys, holder)
+    local state, _, _, of = claimant(keys, holder, field)
     local runs = state == "leased" and held_while == "running"
     if of == nonce or state == "waiting" or runs or state and held_until > now then
         return holder

@@ -57,6 +57,8 @@ class Grip:
             return int(done)
 
         self._answer(task, call)
+        # Done, whatever the handler does from here on: there is no lease to renew any more.
+        self._hand.drop([task])
         return answers
 
     def _answer(self, task: Task, call: Callable[[], int]) -> int:

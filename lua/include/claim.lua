@@ -8,14 +8,18 @@ local function claim_parts(text)
 end
 
 -- The task that holds a claim: its state ("waiting", "leased", "done", or nil for what holds nothing any more), its
--- record, its run if it has one, and the nonce of the call that made it or changed it last.
-local function claimant(keys, id)
+-- record, its run if it has one, and the nonce of the call that made it or changed it last. A task that has the id by
+-- now, but was made for another key or for none, holds nothing.
+local function claimant(keys, id, field)
     local record, text = redis.call("HGET", keys.records, id), redis.call("HGET", keys.runs, id)
     local run = text and run_parts(text)
     local due, _, _, _, nonce = header(record or "")
+    local state = due and "waiting" or nil
     if run and run.state ~= "w" then
-        local state = run.state == "l" and "leased" or run.state == "d" and "done" or nil
-        return state, record, run, run.nonce
+        state, nonce = run.state == "l" and "leased" or run.state == "d" and "done" or nil, run.nonce
     end
-    return due and "waiting" or nil, record, run, nonce
+    if select(2, extras(nonce or "")) ~= field then
+        return nil, nil, nil, nil
+    end
+    return state, record, run, nonce
 end

@@ -1,10 +1,10 @@
--- Ready entries of no waiting task go from the end of their list, where those stand that were scheduled and cancelled
--- at once; in between they stay until a worker passes, since ready keeps its order.
+-- Ready entries of no waiting task go from both ends of their list, where those stand that were scheduled and cancelled
+-- at once, or one after the other; in between they stay until a worker passes, since ready keeps its order.
 local STRIPPED = 8
 
-local function strip(keys, list)
+local function strip(keys, list, index, pop)
     for _ = 1, STRIPPED do
-        local text = redis.call("LINDEX", list, -1)
+        local text = redis.call("LINDEX", list, index)
         if not text or text:sub(1, 1) == "=" then
             return
         end
@@ -13,7 +13,7 @@ local function strip(keys, list)
         if record and select(4, header(record)) == placement then
             return
         end
-        redis.call("RPOP", list)
+        redis.call(pop, list)
     end
 end
 
@@ -27,6 +27,7 @@ local function take_out(keys, stands, name, page, bucket, band, queue, id, seq)
     elseif stands ~= "ready" then
         sweep_list(keys, KEYS[stands == "page" and page or bucket], name, queue)
     elseif is_declared(bucket + 1, "ready:" .. queue .. ":" .. band) then
-        strip(keys, KEYS[bucket + 1])
+        strip(keys, KEYS[bucket + 1], -1, "RPOP")
+        strip(keys, KEYS[bucket + 1], 0, "LPOP")
     end
 end

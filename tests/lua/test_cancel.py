@@ -236,3 +236,11 @@ def test_ready_tasks_that_are_asked_to_be_ready_stay_where_they_are(lua: Lua) ->
     for _ in range(50):
         assert lua.reschedule(NOW, NOW, task).run() == [b"moved"]
     assert lua.client.llen(lua.keys.ready("q", 5)) == 1
+
+
+def test_ready_tasks_that_are_cancelled_one_behind_the_other_leave_nothing(lua: Lua) -> None:
+    lua.schedule(NOW, Task("t0", NOW)).run()
+    for n in range(100):
+        lua.schedule(NOW, Task(f"t{n + 1}", NOW)).run()
+        assert lua.cancel(NOW, Task(f"t{n}", NOW)).run() == [b"cancelled"]
+    assert lua.client.llen(lua.keys.ready("q", 5)) == 1

@@ -170,3 +170,11 @@ def test_a_thousand_pushes_leave_nothing(lua: Lua) -> None:
     lua.cancel_wherever(NOW, "d0")
     lua.sweep(NOW + KEEP + STEP).run()
     assert leftovers(lua) <= {b"timetable"}
+
+
+def test_a_task_that_has_the_id_by_now_and_another_key_or_none_holds_nothing(lua: Lua) -> None:
+    first = Task("rep", NOW, nonce=b"%08d" % 1, claim=b"uq:key")
+    assert lua.unique(NOW, first).run() == b"rep"
+    lua.complete(NOW, *lua.take_all(NOW)).run()
+    assert lua.schedule(NOW, Task("rep", DUE, nonce=b"%08d" % 2)).run() == [1]
+    assert lua.unique(NOW, Task("next", NOW, nonce=b"%08d" % 3, claim=b"uq:key")).run() == b"next"
