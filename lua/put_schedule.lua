@@ -58,9 +58,8 @@ local function put(name, hash, definition, replaces, planned, instant, every, is
     redis.call("HSET", keys.schedules, name, hash .. definition)
     redis.call("HSET", keys.schedule, "since", ARGV[1])
     redis.call("HDEL", keys.schedule, "reason")
-    if not is_there then
-        redis.call("HSET", keys.schedule, "created", ARGV[1])
-    end
+    -- Kept when it comes back after a removal: what ran before must not count as never run, for a backfill.
+    redis.call("HSETNX", keys.schedule, "created", ARGV[1])
     local was_off = redis.call("HDEL", keys.schedule, "off") == 1
     if is_off then
         redis.call("HSET", keys.schedule, "off", "1")

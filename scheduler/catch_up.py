@@ -91,8 +91,10 @@ def _all(config: ScheduleConfig, rule: Rule, planned_ms: int, latest_ms: int, no
     ticks = [tick for tick in ticks if not _refusal(config, tick)]
     first = ticks[0].planned_ms if ticks else latest_ms + 1
     missed = [] if first == planned_ms else missed_ticks(rule, planned_ms, first, TOO_MANY)
-    following = ticks[STEP].planned_ms if len(ticks) > STEP else rule.next_after(latest_ms)
-    return Plan(missed, ticks[:STEP], following)
+    # Never one alone for the next step: by itself it would not look like one of a line, and overlap could skip it.
+    step = STEP + 1 if len(ticks) == STEP + 1 else STEP
+    following = ticks[step].planned_ms if len(ticks) > step else rule.next_after(latest_ms)
+    return Plan(missed, ticks[:step], following)
 
 
 def latest_due(rule: Rule, planned_ms: int, now_ms: int) -> int:
