@@ -1,4 +1,4 @@
--- commit: a task in hand is done, together with the writes of its handler: both, or neither.
+-- commit: a task in hand is done, together with the writes of its handler; with a lost lease, neither.
 --
 -- KEYS  1 runs, 2 timetable, 3 counts, 4 records, 5 finished, 6 errors, 7 armed, 8 notify, 9 followers;
 --       then the keys of the handler's writes
