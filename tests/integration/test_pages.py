@@ -23,18 +23,23 @@ def blocks(page: str) -> list[str]:
     return found
 
 
-def module(path: Path, text: str) -> ModuleType:
+def module(path: Path, text: str, **given: object) -> ModuleType:
     path.write_text(text)
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None
     made = importlib.util.module_from_spec(spec)
+    made.__dict__.update(given)
     spec.loader.exec_module(made)
     return made
 
 
 def test_the_handlers_of_the_page_on_tasks_do_what_it_says(oncue_kit: Kit, tmp_path: Path) -> None:
-    shop = module(tmp_path / "shop.py", "\n".join(blocks("tasks.md")))
+    handlers: list[str] = []
+    calls: list[str] = []
+    for block in blocks("tasks.md"):
+        (handlers if "@app." in block or "import oncue" in block else calls).append(block)
+    shop = module(tmp_path / "shop.py", "\n".join(handlers))
     app = oncue_kit.use(shop.app)
     for state in ("paid", "not paid yet", "unknown customer"):
         app.schedule_task(None, {"number": 7, "state": state}, "orders", id=state.replace(" ", "-"))
@@ -50,6 +55,21 @@ def test_the_handlers_of_the_page_on_tasks_do_what_it_says(oncue_kit: Kit, tmp_p
     assert client.hgetall(key) == {b"ada": b"250"}
     app.schedule_task(None, {}, "thumbnails")
     assert [ran.what for ran in oncue_kit.run()] == ["done"]
+    # A server without replicas confirms nothing: what the page says of that is tested in test_durability.py.
+    text = "\n".join(calls).replace(', durability="replicas:1"', "")
+    assert text.count("app.") > 5
+    ids = [app.schedule_task(2e9, {}, "later") for _ in range(3)]
+    module(
+        tmp_path / "calls.py",
+        text,
+        app=app,
+        ids=ids,
+        task_id=ids[0],
+        ts=2.1e9,
+        data={},
+        soon=2e9,
+        later=2.1e9,
+    )
 
 
 def test_the_tests_of_the_page_on_testing_pass(tmp_path: Path) -> None:
