@@ -139,7 +139,10 @@ def test_what_a_command_leaves_behind_ends_with_it(
     data = {"command": "sleep 1000 & echo $! >inner", "shell": True, "cwd": str(tmp_path)}
     state(app, run(app, data), "done")
     pid = int((tmp_path / "inner").read_text())
-    assert not psutil.pid_exists(pid) or gone(psutil.Process(pid))
+    # It has been sent SIGKILL by now, and needs a moment to die of it.
+    eventually(
+        lambda: not psutil.pid_exists(pid) or gone(psutil.Process(pid)), what="the end of what was left"
+    )
 
 
 def test_a_worker_that_stops_ends_its_commands_in_time_and_hands_their_tasks_back(
