@@ -50,7 +50,7 @@ class Keys:
         prefix = self.prefix = f"{{{namespace}:{shard}}}:".encode()
         self.records = prefix + b"records"  # hash: id -> record (see common/record.py)
         self.runs = prefix + b"runs"  # hash: id -> what changes, from the first reservation on
-        self.errors = prefix + b"errors"  # hash: id -> JSON of the last failure
+        self.errors = prefix + b"errors"  # hash: id -> its last failures, up to ten, a line of JSON each
         self.timetable = prefix + b"timetable"  # sorted set: all that happens later, by instant in ms
         self.stale = prefix + b"stale"  # hash: page or bucket -> how many of its entries are cancelled
         self.bands = prefix + b"bands"  # hash: queue -> bit mask of its bands that may hold ready tasks
@@ -111,5 +111,5 @@ class Keys:
         return b"%sresult:%s" % (self.prefix, task_id.encode())
 
     def wake(self, queue: str) -> bytes:
-        """List: the wake list of a queue; one token while it may hold ready tasks, else absent."""
+        """List: the wake list of a queue; a token while it may hold ready tasks (several after a guard), else absent."""
         return b"%swake:%s" % (self.prefix, queue.encode())

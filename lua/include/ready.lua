@@ -10,7 +10,7 @@ local function mark_band(keys, queue, band)
     end
 end
 
--- Wakes one worker that waits for the queue: one token, never more, however many tasks; who reserves passes it on while
+-- Wakes one worker that waits for the queue: one token, however many tasks; who reserves passes it on while
 -- tasks are left. The guard in the timetable replaces a token that somebody took and died with.
 local function wake_one(keys, queue, wake, now)
     if redis.call("EXISTS", wake) == 0 then
