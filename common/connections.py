@@ -11,7 +11,24 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from redis.exceptions import RedisError, ResponseError
+from redis.exceptions import ResponseError
+
+
+class _Open:
+    """A connection, and what tells whether it can be read."""
+
+    __slots__ = ("connection", "poller")
+
+    def __init__(self, connection: Any) -> None:
+        # By name: a connection that connects itself at its first command would not ask Sentinel for the address.
+        connection.connect()
+        self.connection = connection
+        self.poller = select.poll()
+        self.poller.register(connection._sock, select.POLLIN)
+
+    def has_news(self) -> bool:
+        """Whether it has been closed by the server, or holds what nobody asked for."""
+        return self.connection._sock is None or bool(self.poller.poll(0))
 
 
 class Connections:
@@ -20,52 +37,40 @@ class Connections:
     def __init__(self, make: Callable[[], Any]) -> None:
         """``make`` gives a new connection of redis-py; no I/O yet."""
         self._make = make
-        self._idle: deque[Any] = deque()
+        self._idle: deque[_Open] = deque()
         self._pid = os.getpid()
 
     def execute(self, *command: Any) -> Any:
         """The reply to one command; raises what redis-py raises. Never repeats it."""
-        connection = self._taken()
+        taken = self._taken()
+        connection = taken.connection
         try:
             connection.send_command(*command)
             reply = connection.read_response()
         except ResponseError:
-            self._idle.append(connection)
+            self._idle.append(taken)
             raise
         except BaseException:
             # Half a reply may be on its way: nobody must read the rest as an answer of his own.
             connection.disconnect()
             raise
-        self._idle.append(connection)
+        self._idle.append(taken)
         return reply
 
-    def _taken(self) -> Any:
+    def _taken(self) -> _Open:
         if self._pid != os.getpid():
             # After a fork these belong to the parent, which goes on using them.
             self._idle, self._pid = deque(), os.getpid()
         with suppress(IndexError):
             while True:
-                connection = self._idle.pop()
-                if not _has_news(connection):
-                    return connection
-                connection.disconnect()
-        connection = self._make()
-        # By name: a connection that connects itself at its first command would not ask Sentinel for the address.
-        connection.connect()
-        return connection
+                taken = self._idle.pop()
+                if not taken.has_news():
+                    return taken
+                taken.connection.disconnect()
+        return _Open(self._make())
 
     def drop(self) -> None:
         """Closes the idle ones; those in use belong to other threads, which meet a fault by themselves or do not."""
         with suppress(IndexError):
             while True:
-                self._idle.pop().disconnect()
-
-
-def _has_news(connection: Any) -> bool:
-    # An idle connection that can be read has been closed by the server, or holds what nobody asked for.
-    try:
-        poller = select.poll()
-        poller.register(connection._sock, select.POLLIN)
-        return bool(poller.poll(0))
-    except (OSError, ValueError, TypeError, RedisError):
-        return True
+                self._idle.pop().connection.disconnect()

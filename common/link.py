@@ -131,7 +131,9 @@ class Link:
 
     def execute_command(self, *command: Any) -> Any:
         """The reply to one command, as it comes from the server; raises what redis-py raises, never repeats it."""
-        client: Any = self.client
+        client: Any = self._client
+        if client is None:
+            client = self.client
         if self._connections is None:
             return client.execute_command(*command)
         return self._connections.execute(*command)
@@ -242,16 +244,25 @@ class Link:
             )
         self._checked.add(key)
 
-    def call(self, action: Callable[[], T], patience_s: float, pause: Callable[[float], None]) -> T:
+    def call(
+        self,
+        action: Callable[[], T],
+        patience_s: float,
+        pause: Callable[[float], None],
+        key: bytes | None = None,
+    ) -> T:
         """``action()``, repeated while only passing faults stop it, for ``patience_s``; ``pause`` waits in between.
 
-        ``action`` must be one that may be done twice: a lost reply looks like a lost request. Raises StoreUnavailable
-        when patience ends, WrongServer for what no waiting mends.
+        ``action`` must be one that may be done twice: a lost reply looks like a lost request. ``key``: where one is
+        given, the server that holds it is checked first. Raises StoreUnavailable when patience ends, WrongServer for
+        what no waiting mends.
         """
-        backoff = Backoff()
+        backoff = None
         ends = monotonic_s() + patience_s
         while True:
             try:
+                if key is not None:
+                    self.check(key)
                 return action()
             except FAULTS as error:
                 failure = self.named(error)
@@ -259,6 +270,7 @@ class Link:
                     raise failure from None
                 _log.info("%s; trying again", failure)
                 self.reset()
+            backoff = backoff or Backoff()
             pause(backoff.pause_s())
 
     def named(self, error: BaseException) -> Exception:

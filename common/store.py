@@ -10,7 +10,7 @@ from oncue.common import record, result, waiting
 from oncue.common.clock import Clock, sleep_s
 from oncue.common.due import LAST_MS
 from oncue.common.errors import AlreadyFinal, BadInput, NotFound, WrongState
-from oncue.common.keys import shard_of
+from oncue.common.keys import opens_at, page_of, shard_of
 from oncue.common.link import COMMAND_TIMEOUT_S, Link
 from oncue.common.shard import KeyTable, Shard, slot
 from oncue.common.task import TaskInfo, instant
@@ -32,6 +32,10 @@ def quiet(done: int) -> None:
 
 def _unknown(task_id: str) -> str:
     return f"there is no task {task_id}: it never was, or it finished some time ago"
+
+
+def _dead(task_id: str) -> WrongState:
+    return WrongState(f"{task_id} is among the dead: redrive or purge it before using its id again")
 
 
 class Placed(NamedTuple):
@@ -84,22 +88,20 @@ class Store:
 
     def persist(self, shard: Shard, action: Callable[[], T]) -> T:
         """``action()`` on a server that is fit for it, repeated while it is away; raises StoreUnavailable in the end."""
-
-        def checked() -> T:
-            self.link.check(shard.keys.timetable)
-            return action()
-
-        return self.link.call(checked, self.patience_s, sleep_s)
+        return self.link.call(action, self.patience_s, sleep_s, shard.keys.timetable)
 
     def schedule(self, tasks: Sequence[Placed]) -> None:
         """Writes tasks; those whose id is there already stay as they are. Raises WrongState for the id of a dead one."""
         for shard, chunk in self._chunks(tasks):
             answers = self.persist(shard, partial(_schedule, shard, chunk))
-            for task, answer in zip(chunk, answers, strict=True):
-                if answer < 0:
-                    raise WrongState(
-                        f"{task.id} is among the dead: redrive or purge it before using its id again"
-                    )
+            if min(answers) < 0:
+                raise _dead(chunk[answers.index(-1)].id)
+
+    def schedule_one(self, task: Placed) -> None:
+        """As ``schedule``, for a single task, with less ado."""
+        shard = self.shard(task.queue)
+        if self.persist(shard, partial(_schedule_one, shard, task)) < 0:
+            raise _dead(task.id)
 
     def _chunks(self, tasks: Sequence[Placed]) -> Iterator[tuple[Shard, Sequence[Placed]]]:
         by_shard: dict[int, list[Placed]] = {}
@@ -197,6 +199,17 @@ def _schedule(shard: Shard, tasks: Sequence[Placed]) -> list[int]:
         args += (task.id, task.record, at)
     answers: list[int] = shard.call("schedule", table.keys, args)
     return answers
+
+
+def _schedule_one(shard: Shard, task: Placed) -> int:
+    keys, page = shard.keys, page_of(task.due_ms)
+    # Which script is asked is all that this clock decides, so it need not be exact.
+    if opens_at(page) > shard.about_ms():
+        needed = (keys.records, keys.runs, keys.counts, keys.seq, keys.page(page))
+        answer: int = shard.call("schedule_one", needed, (task.id, task.record))
+        if answer >= 0:
+            return answer
+    return _schedule(shard, (task,))[0]
 
 
 def info(task_id: str, found: Sequence[Any]) -> TaskInfo:

@@ -165,7 +165,7 @@ class App:
         """
         settings = self._ready().durable(durability)
         new = NewTask(ts, data, queue, id, priority, retry, timeout_s, expires)
-        new_id = ids.new_ids(1)[0] if id is None else id
+        new_id = ids.new_id() if id is None else id
         if debounce is not None or unique is not None:
             from oncue.common.claims import Claim
 
@@ -174,7 +174,7 @@ class App:
                 settings.store, placed(settings, new, new_id, claim.field(queue_name(queue)))
             )
         task = placed(settings, new, new_id)
-        settings.store.schedule((task,))
+        settings.store.schedule_one(task)
         return task.id
 
     def schedule_many(self, tasks: Iterable[NewTask], *, durability: str | None = None) -> list[str]:

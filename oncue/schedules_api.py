@@ -114,7 +114,7 @@ class Schedules:
             entry = self._usable(name)
             definition = _read(entry)
             now = self._store.persist(entry.shard, entry.shard.now_ms)
-            task_id = f"{short(name)}+{ids.new_ids(1)[0]}"
+            task_id = f"{short(name)}+{ids.new_id()}"
             body = task_record(definition, now, 0, due_ms=now)
             call = partial(
                 schedule_calls.trigger, entry.shard, definition, "triggered", [(now, task_id, body)]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from oncue import App, NewTask
-from oncue.common.ids import new_ids
+from oncue.common.ids import new_id
 from oncue.common.store import Store
 from tests.support.product import LEASE_MS, MINUTE_MS, FixedClock, Hands, Passes, app_on, opened
 from tests.support.servers import RedisServer
@@ -79,7 +79,7 @@ def bench(request: pytest.FixtureRequest, namespace: str) -> Iterator[Bench]:
 
 
 def fresh(n: int) -> str:
-    return new_ids(1)[0]
+    return new_id()
 
 
 def same(n: int) -> str:

@@ -22,6 +22,7 @@ KEYED = Task("keyed", NOW, nonce=b"12345678", claim=b"dq:key")
 
 VALID: dict[str, Callable[[Lua, list[Held]], Call]] = {
     "schedule": lambda lua, held: lua.schedule(NOW, Task("n1"), Task("n2", DUE + 1), Task("n3", FAR)),
+    "schedule_one": lambda lua, held: lua.schedule_one(Task("n4", FAR)),
     "open_page": lambda lua, held: lua.open_page(NOW, page_of(FAR), Task("", FAR).bucket),
     "promote": lambda lua, held: lua.promote(DUE, [("q", 5)], BUCKET),
     "reserve": lambda lua, held: lua.reserve(NOW, Asked("r", 2), Asked("q"), segments=[BUCKET]),
@@ -57,6 +58,7 @@ VALID: dict[str, Callable[[Lua, list[Held]], Call]] = {
 
 NUMBERS = {
     "schedule": [0, 3],
+    "schedule_one": [],
     "open_page": [0, 2],
     "promote": [0, 1],
     "reserve": [0, 1, 2, 3, 4, 5, 7],

@@ -124,7 +124,7 @@ class ShardMachine(RuleBasedStateMachine):
         before = self.model.tasks.get(task.id)
         there = before is not None and before.state in ("waiting", "leased", "dead")
         expected = 1 if not there else -1 if before and before.state == "dead" else 0
-        assert self.lua.schedule(self.now, task).run() == [expected]
+        assert self.lua.schedule_alone(self.now, task) == expected
         if expected == 1:
             self.model.tasks[task.id] = Known(task, task.due)
 
@@ -132,7 +132,7 @@ class ShardMachine(RuleBasedStateMachine):
     def schedule_what_expires(self, number: int, offset: int, life: int) -> None:
         due = max(self.now, self.now + offset)
         task = Task(f"t:{next(self.numbers)}", due, QUEUES[number], 5, b"x", b"12345678", due + life)
-        assert self.lua.schedule(self.now, task).run() == [1]
+        assert self.lua.schedule_alone(self.now, task) == 1
         self.model.tasks[task.id] = Known(task, task.due)
 
     @rule(key=st.sampled_from("xy"), offset=instants, wait=st.sampled_from([0, 5000, 200_000]))
@@ -433,8 +433,10 @@ class ShardMachine(RuleBasedStateMachine):
         self.guard_and_sweep()
         self.lua.guard(self.now + 500, *QUEUES).run()
         dead = {task_id.encode() for task_id, known in self.model.tasks.items() if known.state == "dead"}
-        kept = {b"dead", b"dead_bytes", b"errors", b"records", b"runs", b"timetable"}
-        assert leftovers(self.lua) - {b"claims"} == (kept if dead else set())
+        kept = {b"dead", b"dead_bytes", b"errors", b"records", b"runs"} if dead else set()
+        # The dead are looked at again, unless they were within bounds that no time changes.
+        looked_at = {b"timetable"} if dead else set()
+        assert kept <= leftovers(self.lua) - {b"claims"} <= kept | looked_at
         holders = {claim[6:] for claim in self.lua.client.hgetall(self.lua.keys.claims).values()}
         assert holders <= dead
         for key in (self.lua.keys.records, self.lua.keys.runs):

@@ -147,3 +147,34 @@ def test_ids_with_colons_and_queues_that_start_with_digits_are_taken_apart_right
     assert sorted(task.id for task in held) == sorted(ids)
     lua.reclaim(NOW + 10 + 20_000, *(task.lease for task in held)).run()
     assert lua.counts("7.up") == {"ready": 4}
+
+
+def test_one_task_joins_a_page_that_holds_something_as_a_call_for_many_would(lua: Lua) -> None:
+    due = far()
+    lua.schedule(NOW, Task("a", due)).run()
+    assert lua.schedule_one(Task("b", due + 1)).run() == 1
+    assert lua.timetable() == {b"p%d" % page_of(due): opening(due)}
+    assert [entry[:-4] for entry in lua.client.lrange(lua.keys.page(page_of(due)), 0, -1)] == [b"a", b"b"]
+    assert lua.counts() == {"delayed": 2}
+    assert lua.states(NOW, "a", "b") == ["delayed", "delayed"]
+    assert lua.cancel_wherever(NOW, "b") == "cancelled"
+
+
+def test_one_task_scheduled_twice_is_one_task(lua: Lua) -> None:
+    due = far()
+    lua.schedule(NOW, Task("a", due)).run()
+    assert [lua.schedule_one(Task("b", due)).run() for _ in range(3)] == [1, 0, 0]
+    assert lua.counts() == {"delayed": 2}
+    assert lua.length(lua.keys.page(page_of(due))) == 2
+
+
+def test_one_task_opens_no_page_and_meets_no_id_that_was_in_use(lua: Lua) -> None:
+    """Neither has its place in the short way: what makes a page known, and what tells a repeated call from a new one."""
+    due = far()
+    assert lua.schedule_one(Task("a", due)).run() == -1
+    assert lua.names() == set()
+    lua.schedule(NOW, Task("a", due), Task("b", due)).run()
+    lua.cancel_wherever(NOW, "b")
+    before = lua.counts()
+    assert lua.schedule_one(Task("b", due)).run() == -1
+    assert lua.counts() == before

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oncue.common.keys import page_of
+from oncue.common.keys import PAGE_MS, page_of
 from tests.lua.support import KEEP, LEASE, MANY, NOW, Asked, Lua, Task, Tick, far, fired, opening, tasks
 
 DUE = NOW + 1000
@@ -45,6 +45,8 @@ def _delayed(lua: Lua) -> None:
     lua.schedule(NOW, *tasks(MANY + 20, DUE), Task("lone", DUE + 1), Task("other", DUE, "x", 9)).run()
     lua.schedule(NOW, *tasks(30, FAR, prefix="page"), Task("late", 0), Task("id:with:colons", NOW, "x")).run()
     lua.schedule(NOW, Task("lone", DUE + 1)).run()
+    for task in (Task("beside", FAR), Task("beside", FAR), Task("first", FAR + 10 * PAGE_MS)):
+        lua.schedule_one(task).run()
     lua.locate(NOW, "lone", "late", "page0", "never", whole=True).run()
     lua.survey().run()
 
