@@ -4,7 +4,8 @@ import logging
 import math
 import queue
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 from redis.exceptions import OutOfMemoryError
@@ -17,6 +18,9 @@ from oncue.worker.hand import Hand
 from oncue.worker.outcome import Abandon, Bury, Done, Outcome, Release, Retry
 
 MOST_OUTCOMES = 500
+MOST_BYTES = 4 << 20
+"""How much of results and errors one call carries: five hundred of the largest would stop the server for a second."""
+
 _log = logging.getLogger("oncue.worker")
 
 
@@ -111,13 +115,34 @@ class Finisher:
 def sorted_out(
     outcomes: Sequence[Outcome], shard_of: Callable[[str], Shard]
 ) -> list[tuple[Shard, type, list[Any]]]:
-    """Outcomes by shard and kind: each group is one call."""
+    """Outcomes by shard and kind, cut where they carry many bytes: each group is one call."""
     found: dict[tuple[int, type], tuple[Shard, type, list[Any]]] = {}
     for outcome in outcomes:
         shard = shard_of(outcome.task.queue)
         kind = type(outcome)
         found.setdefault((shard.number, kind), (shard, kind, []))[2].append(outcome)
-    return list(found.values())
+    return [(shard, kind, lot) for shard, kind, group in found.values() for lot in _cut(kind, group)]
+
+
+def _cut(kind: type, outcomes: list[Any]) -> Iterator[list[Any]]:
+    """The same in lots of up to ``MOST_BYTES``, or of one that is larger."""
+    begin = size = 0
+    if (carried := _CARRIED.get(kind)) is not None:
+        for at, outcome in enumerate(outcomes):
+            own = len(carried(outcome))
+            size += own
+            if size > MOST_BYTES and at > begin:
+                yield outcomes[begin:at]
+                begin, size = at, own
+    yield outcomes[begin:]
+
+
+_CARRIED: Mapping[type, Callable[[Any], bytes]] = {
+    Done: attrgetter("result"),
+    Retry: attrgetter("error"),
+    Bury: attrgetter("error"),
+}
+"""What outcomes bring along beside their tasks."""
 
 
 def write(shard: Shard, kind: type, outcomes: list[Any], keep_ms: int) -> list[int]:
