@@ -63,6 +63,9 @@ class Keys:
         self.claims = (
             prefix + b"claims"
         )  # hash: kind, queue and key -> instant, and the task that was made for it
+        self.holding = (
+            prefix + b"holding"
+        )  # sorted set: ids of done tasks that hold their key, by its end in ms
         self.dead_bytes = prefix + b"dead_bytes"  # string: bytes of the records and errors of dead tasks
         self.schedules = prefix + b"schedules"  # hash: name -> definition hash and definition (JSON)
         self.followers = prefix + b"followers"  # hash: id of a task -> what its end lets go

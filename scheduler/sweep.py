@@ -12,5 +12,5 @@ STEP = 500
 def sweep(shard: Shard, members: Sequence[bytes]) -> Head:
     """Forgets up to ``STEP`` tasks; where there are more, the head says so. The newest head."""
     keys = shard.keys
-    fixed = (keys.runs, keys.timetable, keys.finished, keys.armed, keys.notify, keys.claims)
-    return head_of(shard.call("sweep", fixed, [shard.now_ms(), STEP]))
+    fixed = (keys.runs, keys.timetable, keys.finished, keys.armed, keys.notify)
+    return head_of(shard.call("sweep", (*fixed, keys.claims, keys.holding), [shard.now_ms(), STEP]))

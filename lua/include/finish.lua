@@ -17,7 +17,8 @@ local function finish(keys, pairs_given, keep)
     redis.call("HSET", keys.runs, unpack(marks))
     if redis.call("RPUSH", keys.finished, unpack(memories)) == #memories then
         local sweep = math.ceil(keep / STEP_MS) * STEP_MS
-        redis.call("ZADD", keys.timetable, sweep, "f")
+        -- Sooner where a task lets its key go before.
+        redis.call("ZADD", keys.timetable, "LT", sweep, "f")
         arm(keys, sweep)
     end
 end

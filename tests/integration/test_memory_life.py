@@ -56,7 +56,7 @@ def debounced(bench: Bench, n: int) -> None:
         for push in range(GROUP - 1)
     ]
     assert bench.app.cancel(pushed[-1])
-    bench.app.schedule_task(None, 1, unique=f"key{n % 50}", unique_for_s=20 if n % 4 == 0 else None)
+    bench.app.schedule_task(None, 1, unique=f"key{n % 50}", unique_for_s=50 if n % 4 == 0 else None)
     bench.hands.complete(*bench.hands.reserve())
 
 

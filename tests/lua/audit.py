@@ -136,7 +136,9 @@ def _audit_marks(found: _Found) -> None:
     client, keys = found.lua.client, found.lua.keys
     marks = {task_id: run for task_id, run in found.runs.items() if task_id not in found.records}
     assert {run[:1] for run in marks.values()} <= {b"d", b"c", b"e", b"p"}
+    holding = client.zrange(keys.holding, 0, -1, withscores=True)
     remembered = set(client.lrange(keys.finished, 0, -1))
+    remembered |= {int(instant).to_bytes(6, "big") + task_id for task_id, instant in holding}
     assert {run[13:19] + task_id for task_id, run in marks.items()} <= remembered
     assert bool(remembered) == (b"f" in found.lua.timetable())
     assert set(client.hkeys(keys.errors)) <= set(found.records)

@@ -326,7 +326,8 @@ class Lua:
 
     def sweep(self, now: int, most: int = 1000) -> Call:
         k = self.keys
-        return self.call("sweep", [k.runs, k.timetable, k.finished, k.armed, k.notify, k.claims], [now, most])
+        keys = [k.runs, k.timetable, k.finished, k.armed, k.notify, k.claims, k.holding]
+        return self.call("sweep", keys, [now, most])
 
     @property
     def dead_keys(self) -> list[bytes]:

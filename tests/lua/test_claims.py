@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from oncue.common.scripts import script
 from tests.lua.audit import audit, leftovers
 from tests.lua.support import KEEP, NOW, Asked, Held, Lua, Task, far, opening, tasks
+from tests.support.servers import RedisServer
 
 DUE = NOW + 1000
 FAR = far()
@@ -74,6 +78,72 @@ def test_a_key_is_held_for_a_time_even_if_its_task_is_done_and_is_free_afterward
     lua.sweep(until + 2 * STEP).run()
     assert leftovers(lua) <= {b"wake:q", b"timetable"}
     assert write(lua, 2, until + STEP, until + 60_000) == "u2"
+
+
+def test_a_key_that_ends_before_other_memories_is_free_in_memory_then_too(lua: Lua) -> None:
+    until = NOW + KEEP + 2 * STEP
+    write(lua, 1, due=NOW, until=until)
+    lua.complete(NOW, take(lua, NOW)).run()
+    lua.sweep(NOW + KEEP).run()
+    lua.complete(NOW + KEEP, lua.one("other")).run()
+    assert lua.timetable()[b"f"] == until
+    lua.sweep(until).run()
+    assert lua.states(until, "u1", "other") == ["unknown", "done"]
+    assert not {b"claims", b"holding"} & lua.names()
+    audit(lua)
+
+
+def test_an_id_in_use_again_is_not_forgotten_when_its_former_task_lets_its_key_go(lua: Lua) -> None:
+    until = NOW + 3 * KEEP
+    write(lua, 1, due=NOW, until=until)
+    lua.complete(NOW, take(lua, NOW)).run()
+    lua.sweep(NOW + KEEP).run()
+    assert lua.schedule(NOW + KEEP, Task("u1", until + KEEP, nonce=b"another!")).run() == [1]
+    lua.sweep(until).run()
+    assert lua.states(until, "u1") == ["delayed"]
+    assert b"holding" not in lua.names()
+
+
+def hold(lua: Lua, keys: int) -> None:
+    """Done tasks that are remembered for their keys alone; of the n-th until n ms after the first."""
+    until = NOW + 10 * KEEP
+    lua.client.script_load(script("unique").text)
+    for first in range(0, keys, 1000):
+        with lua.client.pipeline(transaction=False) as pipe:
+            for n in range(first, first + 1000):
+                task = Task(f"u{n}", NOW, nonce=b"%08d" % n, claim=b"uq:%d" % n)
+                replace(lua.unique(NOW, task, "waiting", until + n), client=pipe).run()
+            pipe.execute()
+        lua.complete(NOW, *lua.take_all(NOW, most=1000)).run()
+    for _ in range(0, keys, 1000):
+        lua.sweep(NOW + KEEP, 1000).run()
+
+
+def commands(lua: Lua) -> int:
+    """How many the server has run, also within scripts."""
+    return sum(int(stats["calls"]) for stats in lua.client.info("commandstats").values())
+
+
+@pytest.mark.slow
+def test_a_sweep_among_a_hundred_thousand_held_keys_touches_those_alone_that_let_go(
+    valkey: RedisServer, namespace: str
+) -> None:
+    lua, until, keys = Lua(valkey.client(), namespace), NOW + 10 * KEEP, 100_000
+    hold(lua, keys)
+    assert lua.client.zcard(lua.keys.holding) == lua.client.hlen(lua.keys.claims) == keys
+    used = []
+    for now in (NOW + 2 * KEEP, NOW + 3 * KEEP, until - 1, until + 9):
+        before = commands(lua)
+        lua.sweep(now).run()
+        used.append(commands(lua) - before)
+    assert used[0] == used[1] == used[2] <= 10
+    assert used[3] <= 10 + 10 * 5
+    assert lua.client.zcard(lua.keys.holding) == lua.client.hlen(lua.keys.claims) == keys - 10
+    for _ in range(keys // 1000):
+        lua.sweep(until + keys, 1000).run()
+    assert leftovers(lua) <= {b"wake:q", b"timetable"}
+    assert b"f" not in lua.timetable()
+    lua.client.close()
 
 
 @pytest.mark.parametrize("end", ["cancel", "bury", "purge"])

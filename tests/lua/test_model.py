@@ -303,7 +303,7 @@ class ShardMachine(RuleBasedStateMachine):
                     and known.latest > self.now
                 ):
                     # Remembered on, for as long as it holds its key.
-                    known.forgotten_at = min(known.latest, self.now + 30_000)
+                    known.forgotten_at = known.latest
                 else:
                     del self.model.tasks[task_id]
 
