@@ -1,16 +1,18 @@
 """The dead letters: tasks that have failed for good, until somebody redrives or purges them, or they go with age."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from itertools import islice
+from typing import NamedTuple
 
-from oncue.common import ids, waiting
+from oncue.common import deadcalls, waiting
 from oncue.common.due import due_ms
 from oncue.common.errors import BadInput, NotFound, WrongState
+from oncue.common.ids import checked, checked_all
 from oncue.common.keys import queue_name
-from oncue.common.shard import KeyTable, Shard
-from oncue.common.store import Progress, Store, info, quiet
+from oncue.common.shard import Shard
+from oncue.common.store import Progress, Step, Store, info, quiet
 from oncue.common.task import TaskInfo
 
 STEP = 100
@@ -97,7 +99,7 @@ class DeadLetters:
 
     def get(self, id: str) -> TaskInfo:
         """A dead task; raises NotFound, and WrongState if it is not dead."""
-        task = self._given().get(ids.checked(id))
+        task = self._given().get(checked(id))
         if task.state != "dead":
             raise WrongState(f"task {id} is {task.state}, not dead")
         return task
@@ -107,15 +109,33 @@ class DeadLetters:
 
         Raises NotFound, WrongState (not dead) and BadInput.
         """
-        store = self._given()
-        due = store.now_anywhere_ms()
-        for shard in store.shards:
-            answer = store.persist(shard, partial(_redriven, store, shard, [ids.checked(id)], queue, due))[id]
-            if answer == "ready":
-                return
-            if answer != "unknown":
-                raise WrongState(f"task {id} is {answer}, not dead")
-        raise NotFound(f"there is no task {id}: it never was, or it finished some time ago")
+        (answer,) = self.redrive_ids([id], queue).values()
+        if answer != "redriven":
+            raise _refusal(id, answer)
+
+    def redrive_ids(
+        self, ids: Iterable[str], queue: str | None = None, progress: Progress = quiet
+    ) -> dict[str, str]:
+        """``redrive`` for many, in bounded steps; for each "redriven", or what it is instead: a state, or "unknown".
+
+        Into a queue of another shard than one of them: refused with BadInput before anything is redriven. ``progress``
+        is told after each step how many are dealt with.
+        """
+        store, wanted = self._given(), checked_all(ids)
+        if queue is not None:
+            for shard in _others(store, queue):
+                for at in range(0, len(wanted), STEP):
+                    self._refuse_elsewhere(store, shard, wanted[at : at + STEP], queue)
+        step = partial(deadcalls.redrive, store, queue, store.now_anywhere_ms())
+        return store.each(wanted, step, progress, STEP)
+
+    @staticmethod
+    def _refuse_elsewhere(store: Store, shard: Shard, chunk: Sequence[str], queue: str) -> None:
+        for task_id, found in zip(
+            chunk, store.persist(shard, partial(waiting.locate, shard, chunk)), strict=True
+        ):
+            if found and found[0] == b"dead":
+                raise deadcalls.elsewhere(queue, task_id)
 
     def redrive_many(
         self,
@@ -130,21 +150,28 @@ class DeadLetters:
         """Makes all dead tasks that a filter means ready once more, the oldest first; returns how many.
 
         Each step of some tasks happens whole or not at all; ``progress`` is told after each. What dies meanwhile stays.
+        ``to_queue`` as in ``redrive_ids``.
         """
-
-        def step(store: Store, shard: Shard, chunk: Sequence[str], now: int) -> int:
-            answers = _redriven(store, shard, chunk, to_queue, now)
-            return sum(answer == "ready" for answer in answers.values())
-
-        return self._each(chosen(queue, error, from_ts, to_ts), step, progress)
+        store, wanted = self._given(), chosen(queue, error, from_ts, to_ts)
+        shards = store.shards
+        if to_queue is not None:
+            for shard in _others(store, to_queue):
+                if found := next(_of_shard(store, shard, wanted, False, _start(wanted, False)), None):
+                    raise deadcalls.elsewhere(to_queue, found[1].id)
+            shards = [store.shard(to_queue)]
+        step = partial(deadcalls.redrive, store, to_queue, store.now_anywhere_ms())
+        return self._each(shards, wanted, step, "redriven", progress)
 
     def purge(self, id: str) -> None:
         """Forgets a dead task for good; it counts as cancelled. Raises NotFound, and WrongState if it is not dead."""
+        (answer,) = self.purge_ids([id]).values()
+        if answer != "purged":
+            raise _refusal(id, answer)
+
+    def purge_ids(self, ids: Iterable[str], progress: Progress = quiet) -> dict[str, str]:
+        """``purge`` for many, in bounded steps; for each "purged", or what it is instead: a state, or "unknown"."""
         store = self._given()
-        for shard in store.shards:
-            if store.persist(shard, partial(_purge, store, shard, [ids.checked(id)], 0)):
-                return
-        self.get(id)
+        return store.each(checked_all(ids), partial(deadcalls.purge, store.keep_finished_ms), progress, STEP)
 
     def purge_many(
         self,
@@ -156,25 +183,21 @@ class DeadLetters:
         progress: Progress = quiet,
     ) -> int:
         """Forgets all dead tasks that a filter means, the oldest first; returns how many. As ``redrive_many``."""
-        return self._each(chosen(queue, error, from_ts, to_ts), _purge, progress)
+        store = self._given()
+        step = partial(deadcalls.purge, store.keep_finished_ms)
+        return self._each(store.shards, chosen(queue, error, from_ts, to_ts), step, "purged", progress)
 
     def _each(
-        self, wanted: Filter, step: Callable[[Store, Shard, Sequence[str], int], int], progress: Progress
+        self, shards: Sequence[Shard], wanted: Filter, step: Step, meant: str, progress: Progress
     ) -> int:
         store, done = self._given(), 0
-        for shard in store.shards:
-            now = store.persist(shard, shard.now_ms)
+        for shard in shards:
             # What is buried from now on would be met again and again: a redriven task may die at once.
-            bounded = Filter(wanted.queue, wanted.error, wanted.from_ms, min(wanted.to_ms, now))
-            chunk: list[str] = []
-            for _, task in _of_shard(store, shard, bounded, False, _start(bounded, False)):
-                chunk.append(task.id)
-                if len(chunk) == STEP:
-                    done += store.persist(shard, partial(step, store, shard, chunk, now))
-                    progress(done)
-                    chunk = []
-            if chunk:
-                done += store.persist(shard, partial(step, store, shard, chunk, now))
+            bounded = replace(wanted, to_ms=min(wanted.to_ms, store.persist(shard, shard.now_ms)))
+            found = _of_shard(store, shard, bounded, False, _start(bounded, False))
+            while chunk := [task.id for _, task in islice(found, STEP)]:
+                answers = store.persist(shard, partial(step, shard, chunk))
+                done += sum(answer == meant for answer in answers.values())
                 progress(done)
         return done
 
@@ -218,37 +241,15 @@ def _listed(shard: Shard, order: str, place: Place) -> list[bytes]:
     return found
 
 
-def _purge(store: Store, shard: Shard, chunk: Sequence[str], now: int) -> int:
-    keys = shard.keys
-    first = (keys.records, keys.runs, keys.timetable, keys.counts, keys.dead, keys.dead_bytes, keys.errors)
-    args: list[bytes | str | int] = [shard.now_ms(), store.keep_finished_ms, *chunk]
-    return sum(shard.call("purge", (*first, keys.finished, keys.armed, keys.notify), args))
+def _others(store: Store, queue: str) -> list[Shard]:
+    """The shards that a queue does not live in."""
+    home = store.shard(queue_name(queue))
+    return [shard for shard in store.shards if shard is not home]
 
 
-def _redriven(
-    store: Store, shard: Shard, chunk: Sequence[str], queue: str | None, due: int
-) -> dict[str, str]:
-    """For each task "ready", or what it is instead."""
-    keys = shard.keys
-    first = (keys.records, keys.runs, keys.timetable, keys.counts, keys.bands, keys.seq, keys.dead)
-    table = KeyTable(*first, keys.dead_bytes, keys.errors, keys.armed, keys.notify)
-    now = max(shard.now_ms(), due)
-    args: list[bytes | str | int] = [now, due]
-    asked: list[str] = []
-    answers = dict.fromkeys(chunk, "unknown")
-    for task_id, found in zip(chunk, waiting.locate(shard, chunk), strict=True):
-        if found and found[3]:
-            if queue is not None and store.shard(queue_name(queue)) is not shard:
-                raise BadInput(
-                    f"queue {queue} lives in another shard than task {task_id}, which cannot change it"
-                )
-            asked.append(task_id)
-            args += _slot(shard, table, task_id, queue or found[3].decode(), found[2])
-        elif found:
-            answers[task_id] = found[0].decode()
-    told: list[bytes] = shard.call("redrive", table.keys, args) if asked else []
-    return answers | {task_id: answer.decode() for task_id, answer in zip(asked, told, strict=True)}
-
-
-def _slot(shard: Shard, table: KeyTable, task_id: str, queue: str, band: int) -> tuple[Any, ...]:
-    return task_id, queue, band, table.add(shard.keys.ready(queue, band), shard.keys.wake(queue))
+def _refusal(task_id: str, answer: str) -> NotFound | WrongState:
+    if answer == "unknown":
+        return NotFound(f"there is no task {task_id}: it never was, or it finished some time ago")
+    if answer == "dead":
+        return WrongState(f"task {task_id} cannot be read: it stays among the dead until it is purged")
+    return WrongState(f"task {task_id} is {answer}, not dead")

@@ -3,6 +3,7 @@
 import os
 import re
 from binascii import b2a_base64
+from collections.abc import Iterable
 
 from oncue.common.errors import BadInput
 
@@ -29,6 +30,11 @@ def checked(task_id: object) -> str:
             " the first of them a letter, digit, dot or underscore"
         )
     return task_id
+
+
+def checked_all(task_ids: Iterable[str]) -> list[str]:
+    """All of them, if each is a usable id; raises BadInput."""
+    return [checked(task_id) for task_id in task_ids]
 
 
 def new_nonce() -> bytes:

@@ -24,6 +24,8 @@ LAST_CALL_S = 2 * COMMAND_TIMEOUT_S + 1.0
 T = TypeVar("T")
 Progress = Callable[[int], object]
 """Told, after each step of long work, how many tasks are dealt with so far."""
+Step = Callable[[Shard, Sequence[str]], dict[str, str]]
+"""One call about some tasks of a shard: what became of each, or "unknown"."""
 
 
 def quiet(done: int) -> None:
@@ -141,7 +143,8 @@ class Store:
 
     def cancel_many(self, ids: Iterable[str], progress: Progress = quiet) -> dict[str, str]:
         """Cancels waiting tasks in bounded steps; for each "cancelled", or why not: a state, or "unknown"."""
-        return self._settle(ids, partial(waiting.cancel, keep_ms=self.keep_finished_ms), progress)
+        ask = partial(waiting.cancel, keep_ms=self.keep_finished_ms)
+        return self.each(ids, partial(waiting.settle, ask=ask), progress)
 
     def reschedule(self, task_id: str, due_ms: int) -> None:
         """Gives a waiting task another due time; raises NotFound, WrongState (it runs) and AlreadyFinal."""
@@ -159,18 +162,22 @@ class Store:
 
     def reschedule_many(self, ids: Iterable[str], due_ms: int, progress: Progress = quiet) -> dict[str, str]:
         """Moves waiting tasks in bounded steps; for each "moved", or why not: a state, or "unknown"."""
-        return self._settle(ids, partial(waiting.reschedule, due_ms=due_ms), progress)
+        ask = partial(waiting.reschedule, due_ms=due_ms)
+        return self.each(ids, partial(waiting.settle, ask=ask), progress)
 
-    def _settle(self, ids: Iterable[str], ask: waiting.Ask, progress: Progress) -> dict[str, str]:
+    def each(
+        self, ids: Iterable[str], step: Step, progress: Progress = quiet, size: int = CHUNK
+    ) -> dict[str, str]:
+        """What ``step`` answers for each task, asked for up to ``size`` at a time; "unknown" to every shard: unknown."""
         wanted = list(dict.fromkeys(ids))
         answers = dict.fromkeys(wanted, "unknown")
-        for at in range(0, len(wanted), CHUNK):
-            left = wanted[at : at + CHUNK]
+        for at in range(0, len(wanted), size):
+            left = wanted[at : at + size]
             # An id does not say in which shard its task is: each is asked for what the ones before did not know.
             for shard in self.shards:
-                answers |= self.persist(shard, partial(waiting.settle, shard, left, ask)) if left else {}
+                answers |= self.persist(shard, partial(step, shard, left)) if left else {}
                 left = [task_id for task_id in left if answers[task_id] == "unknown"]
-            progress(min(at + CHUNK, len(wanted)))
+            progress(min(at + size, len(wanted)))
         return answers
 
     def now_anywhere_ms(self) -> int:

@@ -9,6 +9,7 @@ from oncue.common import ids
 from oncue.common.due import due_ms
 from oncue.common.errors import BadInput
 from oncue.common.handler import Handler, Isolation
+from oncue.common.ids import checked_all
 from oncue.common.keys import queue_name
 from oncue.common.retry import RetryPolicy
 from oncue.common.store import Progress, Store, quiet
@@ -25,10 +26,6 @@ C = TypeVar("C", bound=Callable[[Any], object])
 H = TypeVar("H", bound=Callable[[Task], object])
 B = TypeVar("B", bound=Callable[[list[Task]], object])
 Retrying = RetryPolicy | Mapping[str, Any]
-
-
-def _checked(task_ids: Iterable[str]) -> list[str]:
-    return [ids.checked(task_id) for task_id in task_ids]
 
 
 class App:
@@ -205,7 +202,7 @@ class App:
 
         ``progress`` is told after each step how many are dealt with.
         """
-        return self._ready().store.cancel_many(_checked(ids), progress)
+        return self._ready().store.cancel_many(checked_all(ids), progress)
 
     def reschedule(self, id: str, ts: object) -> None:
         """Gives a waiting task another time, ``ts`` as ``schedule_task`` takes it. A retry that waits counts too.
@@ -218,11 +215,15 @@ class App:
     def reschedule_many(self, ids: Iterable[str], ts: object, progress: Progress = quiet) -> dict[str, str]:
         """Gives tasks one other time, in bounded steps; for each "moved", or why not: its state, or "unknown"."""
         store = self._ready().store
-        return store.reschedule_many(_checked(ids), self._instant(store, ts), progress)
+        return store.reschedule_many(checked_all(ids), self._instant(store, ts), progress)
 
     def run_now(self, id: str) -> None:
         """Makes a waiting task due now; raises as ``reschedule``."""
         self.reschedule(id, None)
+
+    def run_now_many(self, ids: Iterable[str], progress: Progress = quiet) -> dict[str, str]:
+        """Makes waiting tasks due now; as ``reschedule_many``."""
+        return self.reschedule_many(ids, None, progress)
 
     @staticmethod
     def _instant(store: Store, ts: object) -> int:

@@ -9,6 +9,7 @@ from threading import Event
 import pytest
 
 from oncue import AlreadyFinal, App, BadInput, LeaseLost, NewTask, NotFound, Task, WrongState
+from oncue.common import deadcalls
 from oncue.common.store import Store
 from tests.support.product import (
     LEASE_MS,
@@ -100,6 +101,9 @@ def test_many_are_moved_or_cancelled_in_steps_with_progress(
     }
     assert seen == [500, 1000, 1201]
     assert {app.get(task_id).due for task_id in ids[::300]} == {app.get(ids[0]).due}
+    assert set(app.run_now_many(ids[:700], seen.append).values()) == {"moved"}
+    assert seen[3:] == [500, 700]
+    assert {app.get(task_id).state for task_id in ids[:700:50]} == {"ready"}
     answers = app.cancel_many(ids)
     assert (len(answers), set(answers.values())) == (1200, {"cancelled"})
     assert counts(store, "q1") == {"cancelled": 400}
@@ -275,6 +279,64 @@ def test_redriving_into_another_queue_of_the_shard(app: App, store: Store, hands
     worker.complete(task)
     assert counts(store, "a") == {}
     assert counts(store, near[0]) == {"done": 1}
+
+
+def test_nothing_is_redriven_where_one_of_many_lives_in_another_shard_than_the_queue(
+    app: App, store: Store, hands: MakeHands
+) -> None:
+    names = [f"q{n}" for n in range(20)]
+    worker = hands(*names)
+    dead = bury(app, worker, *names, *names)
+    others = [name for name in names if store.shard(name) is not store.shard("q0")]
+    if others:
+        for call in (
+            lambda: app.dead.redrive_ids(dead, "q0"),
+            lambda: app.dead.redrive_many(to_queue="q0"),
+            lambda: app.dead.redrive_many(queue=others[-1], to_queue="q0"),
+        ):
+            with pytest.raises(BadInput, match="another shard than task .* nothing was redriven"):
+                call()
+        assert len(app.dead.list(limit=1000).tasks) == len(dead)
+    near = [name for name in names if name not in others]
+    assert app.dead.redrive_many(queue=near[-1], to_queue="q0") == 2
+    mine = [task.id for task in app.dead.list(limit=1000).tasks if task.queue in near]
+    assert set(app.dead.redrive_ids(mine, "q0").values()) == {"redriven"}
+    assert counts(store, "q0").get("ready") == 2 * len(near)
+
+
+def test_many_dead_are_redriven_or_purged_by_id_with_an_answer_for_each(
+    app: App, clock: FixedClock, hands: MakeHands
+) -> None:
+    worker = hands("a", "b", "c")
+    dead = [task_id for _ in range(9) for task_id in bury(app, worker, *"abc" * 25)]
+    waits, late = app.schedule_task(None, 1, "a"), app.schedule_task(at(900), 1, "b")
+    (running,) = worker.reserve(1)
+    assert running.id == waits
+    others = {waits: "leased", late: "delayed", "never": "unknown"}
+    seen: list[int] = []
+    clock.pass_ms(1)
+    answers = app.dead.redrive_ids([*dead[:350], *others, dead[0]], progress=seen.append)
+    assert answers == {**dict.fromkeys(dead[:350], "redriven"), **others}
+    assert seen == [100, 200, 300, 353]
+    clock.pass_ms(1)
+    assert app.dead.redrive_ids(dead[:1]) == {dead[0]: "ready"}
+    answers = app.dead.purge_ids([*dead[349:], *others], progress=seen.append)
+    assert answers == {dead[349]: "ready", **dict.fromkeys(dead[350:], "purged"), **others}
+    assert app.dead.purge_ids(dead[-2:]) == dict.fromkeys(dead[-2:], "purged")
+    assert app.dead.redrive_ids(dead[-1:]) == {dead[-1]: "cancelled"}
+    assert app.dead.list() == ([], None)
+    with pytest.raises(BadInput, match="is not a task id"):
+        app.dead.purge_ids([*dead, "no id"])
+
+
+def test_a_redrive_whose_reply_was_lost_is_known_again(app: App, store: Store, hands: MakeHands) -> None:
+    worker = hands("a")
+    (task_id,) = bury(app, worker, "a")
+    shard, due = store.shard("a"), store.now_anywhere_ms()
+    assert deadcalls.redrive(store, None, due, shard, [task_id]) == {task_id: "redriven"}
+    assert deadcalls.redrive(store, None, due, shard, [task_id]) == {task_id: "redriven"}
+    worker.reserve()
+    assert deadcalls.redrive(store, None, due, shard, [task_id]) == {task_id: "redriven"}
 
 
 def test_purged_tasks_count_as_cancelled(app: App, store: Store, hands: MakeHands) -> None:
