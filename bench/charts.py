@@ -9,7 +9,7 @@ import textwrap
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import matplotlib as mpl  # pyright: ignore[reportMissingImports]
+import matplotlib as mpl  # pyright: ignore[reportMissingImports] - in an environment of its own
 import matplotlib.pyplot as plt  # pyright: ignore[reportMissingImports]
 
 OURS, PEERS, INK, FAINT = "#0b6e4f", "#b8bfc6", "#24292f", "#8b949e"
@@ -77,18 +77,19 @@ def _bars(run: dict[str, Any], panels: list[Panel]) -> Any:
 def _bar(axis: Any, rows: dict[str, dict[str, Any]], panel: Panel) -> None:
     names = list(rows)[::-1]
     cells = [rows[name].get(panel.figure) for name in names]
-    numbers = [cell for cell in cells if isinstance(cell, int | float) and cell > 0]
-    floor = min(numbers, default=1) / 2
-    for at, (name, cell) in enumerate(zip(names, cells, strict=True)):
+    numbers = [cell if isinstance(cell, int | float) and cell > 0 else None for cell in cells]
+    known = [number for number in numbers if number is not None]
+    floor = min(known, default=1) / 2
+    for at, (name, cell, number) in enumerate(zip(names, cells, numbers, strict=True)):
+        if number is not None:
+            axis.barh(at, number, color=OURS if name == "oncue" else PEERS, height=0.7)
         is_number = isinstance(cell, int | float)
-        if is_number and cell > 0:
-            axis.barh(at, cell, color=OURS if name == "oncue" else PEERS, height=0.7)
         text = f" {cell:,.0f}" if is_number else f" {textwrap.shorten(str(cell or 'not measured'), 38)}"
-        place = cell if is_number and cell > 0 else floor
         weight = "bold" if name == "oncue" else "normal"
-        axis.text(place, at, text, va="center", fontsize=8, weight=weight, color=INK if is_number else FAINT)
+        colour = INK if is_number else FAINT
+        axis.text(number or floor, at, text, va="center", fontsize=8, weight=weight, color=colour)
     axis.set_xscale("log")
-    axis.set_xlim(floor, max(numbers, default=1) * 6)
+    axis.set_xlim(floor, max(known, default=1) * 6)
     axis.set_yticks(range(len(names)), names)
     axis.set_title(panel.title, fontsize=9.5, loc="left")
     axis.set_xlabel(f"logarithmic; {panel.direction}", fontsize=7.5, color=FAINT)

@@ -1,4 +1,8 @@
-"""Growth: what a call costs the server when few and when very many tasks wait. Server time by SLOWLOG, script by script."""
+"""Growth: what a call costs the server when few and when very many tasks wait. Server time by SLOWLOG, script by script.
+
+Beside the server that fills there is one with the first number of tasks, and both are measured in turns: the cost relative
+to the first is that of the same minute, whatever else the machine does meanwhile.
+"""
 
 import statistics
 import time
@@ -10,10 +14,24 @@ from bench.session import Session
 TITLE = "growth: server time per call by number of waiting tasks (a row is a number of tasks)"
 NAMES = ("schedule", "promote", "reserve", "complete")
 FIGURES = [
-    *(Figure(name, "us/call", f"median server time of the script {name}") for name in NAMES),
-    *(Figure(f"{name} to first", "ratio", "the same relative to the first number") for name in NAMES),
+    *(
+        Figure(name, "us/call", f"median server time of the script {name}, median of the rounds")
+        for name in NAMES
+    ),
+    *(
+        Figure(
+            f"{name} to first",
+            "ratio",
+            "the same relative to a server with the first number of tasks, round by round, median",
+        )
+        for name in NAMES
+    ),
 ]
+ROUNDS = 5
+SINGLES = 300
+MARKS = 100
 LONG_CALLS = 20_000
+Costs = dict[str, float]
 
 
 def sizes(plan: Plan) -> list[int]:
@@ -24,49 +42,62 @@ def sizes(plan: Plan) -> list[int]:
 
 
 def measure_all(plan: Plan, peer: str) -> dict[str, Cells]:
-    """Adds waiting tasks in steps; at each it schedules, and runs, some hundred tasks one by one."""
+    """Adds waiting tasks in steps; at each, both servers schedule, and run, some hundred tasks one by one."""
     rows: dict[str, Cells] = {}
-    first: dict[str, float] = {}
-    with plan.session(peer) as session:
-        session.start_schedulers()
-        session.start_workers()
-        session.warm_up()
+    with plan.session(peer) as first, plan.session(peer) as filling:
         waiting = 0
+        for session in (first, filling):
+            session.start_schedulers()
+            session.start_workers()
+            session.warm_up()
+        _fill(first, sizes(plan)[0])
         for size in sizes(plan):
-            now = time.time()
-            window = [now + 7200, now + 7200 + 86_400]
-            more = session.ask("fill", number=size - waiting, window=window, most_s=size / 10_000 + 10)[
-                "number"
-            ]
-            waiting += more
-            costs = _costs(session)
-            first = first or costs
-            row: Cells = {name: costs.get(name, "none seen") for name in NAMES}
-            for name in NAMES:
-                if name in costs and name in first:
-                    row[f"{name} to first"] = costs[name] / first[name]
-            rows[f"{waiting:,}"] = row
+            waiting += _fill(filling, size - waiting)
+            for session in (first, filling):
+                _costs(session)  # A warm-up: what a first call costs is not asked for.
+            rounds = [(_costs(filling), _costs(first)) for _ in range(ROUNDS)]
+            rows[f"{waiting:,}"] = _row(rounds)
     return rows
 
 
-def _costs(session: Session) -> dict[str, float]:
-    client = session.server.client
-    client.config_set("slowlog-log-slower-than", 0)
-    client.config_set("slowlog-max-len", LONG_CALLS)
-    client.slowlog_reset()
+def _fill(session: Session, number: int) -> int:
+    request = {"number": number, "window": _far(), "most_s": number / 10_000 + 10}
+    return int(session.ask("fill", **request)["number"])
+
+
+def _far() -> list[float]:
     now = time.time()
-    far = [now + 7200, now + 7200 + 86_400]
-    session.ask("single", seconds=20, most=1000, window=far)
+    return [now + 7200, now + 7200 + 86_400]
+
+
+def _row(rounds: list[tuple[Costs, Costs]]) -> Cells:
+    row: Cells = {}
+    for name in NAMES:
+        pairs = [(many[name], few[name]) for many, few in rounds if name in many and name in few]
+        if not pairs:
+            row[name] = row[f"{name} to first"] = "none seen"
+            continue
+        row[name] = statistics.median(many for many, _ in pairs)
+        row[f"{name} to first"] = statistics.median(many / few for many, few in pairs)
+    return row
+
+
+def _costs(session: Session) -> Costs:
+    client = session.server.client
+    client.config_set("slowlog-max-len", LONG_CALLS)
+    client.config_set("slowlog-log-slower-than", 0)
+    client.slowlog_reset()
+    session.ask("single", seconds=20, most=SINGLES, window=_far())
     before = len(session.marks())
-    begin = time.time() + 1
-    session.ask("marks", dues=[begin + at * 0.01 for at in range(300)], first=before)
-    session.wait(lambda: len(session.marks()) >= before + 300, 30, 0.2)
-    time.sleep(0.3)
+    begin = time.time() + 0.2
+    session.ask("marks", dues=[begin + at * 0.005 for at in range(MARKS)], first=before)
+    session.wait(lambda: len(session.marks()) >= before + MARKS, 30)
+    time.sleep(0.1)
+    client.config_set("slowlog-log-slower-than", -1)
     names = session.ask("scripts")
     times: dict[str, list[int]] = {}
     for entry in client.slowlog_get(LONG_CALLS):  # pyright: ignore[reportGeneralTypeIssues]
         words = entry["command"].split()
         if len(words) > 1 and words[0].upper() == b"EVALSHA" and words[1].decode() in names:
             times.setdefault(names[words[1].decode()], []).append(entry["duration"])
-    client.config_set("slowlog-log-slower-than", -1)
     return {name: float(statistics.median(found)) for name, found in times.items()}

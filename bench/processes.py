@@ -10,7 +10,6 @@ import psutil
 
 from bench.reaper import Reaper
 
-_STOP_S = 5.0
 _reaper = Reaper()
 
 
@@ -91,22 +90,9 @@ class Group:
         return [process.returncode for process in self.members if process.poll() is not None]
 
     def stop(self) -> None:
-        """SIGTERM to all, SIGKILL to what is left after some seconds."""
-        relatives = [member for process in self.members for member in family(process)]
+        """SIGKILL to all: what they would do at leisure serves nobody, their server goes with them."""
         for process in self.members:
-            if process.poll() is None:
-                process.terminate()
-        for process in self.members:
-            try:
-                process.wait(_STOP_S)
-            except subprocess.TimeoutExpired:
-                kill(process)
-            _reaper.tell("-", process.pid)
-        for member in relatives:
-            try:
-                member.kill()
-            except psutil.NoSuchProcess:
-                continue
+            kill(process)
         self.members = []
 
 

@@ -23,11 +23,18 @@ BLOCK = 5000
 
 
 class Peer:
-    """What an adapter says and does. ``cannot``: by experiment or figure, what the peer has no way to do."""
+    """What an adapter says and does."""
 
     packages: tuple[str, ...] = ()
     note = ""
     cannot: ClassVar[dict[str, str]] = {}
+    """By figure, what the peer has no way to do."""
+    reasons: ClassVar[dict[str, str]] = {}
+    """By figure, what its documentation says of a wait that may be longer than the benchmark's."""
+    promoter = "worker"
+    """The role that delayed tasks wait for: ``worker`` or ``scheduler``."""
+    forgets_s = 0.0
+    """How long the server may keep something about a cancelled task, as documented."""
 
     def worker(self, threads: int) -> Sequence[str]:
         """The command of a worker; ``{index}`` in it becomes the worker's number."""
@@ -40,6 +47,10 @@ class Peer:
     def scheduler(self) -> Sequence[str]:
         """The command of a scheduler, or nothing where the workers have it."""
         return ()
+
+    def ticks(self, every_s: float, text: str) -> None:
+        """Makes a schedule that runs a task every ``every_s``."""
+        raise NotImplementedError
 
     def one(self, due: Due, text: str) -> Any:
         """Schedules one task with the peer's plain call; what it returns is given to ``cancel``."""
@@ -85,6 +96,9 @@ class Side:
             "versions": {name: importlib.metadata.version(name) for name in peer.packages},
             "note": peer.note,
             "cannot": dict(peer.cannot),
+            "reasons": dict(peer.reasons),
+            "promoter": peer.promoter,
+            "forgets_s": peer.forgets_s,
             "worker": list(peer.worker(threads)),
             "batch_worker": list(peer.batch_worker(threads)) if has_batch else [],
             "scheduler": list(peer.scheduler()),
@@ -94,6 +108,11 @@ class Side:
         """Schedules a marked task for each due time, numbered from ``first``."""
         tasks = [(due, data(kind, first + number, seconds)) for number, due in enumerate(dues)]
         self._peer.many(tasks)
+        return {}
+
+    def ticks(self, every_s: float) -> dict[str, Any]:
+        """Makes a schedule of marked tasks, all of number 0."""
+        self._peer.ticks(every_s, data("m", 0))
         return {}
 
     def fill(

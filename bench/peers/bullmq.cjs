@@ -1,7 +1,15 @@
 // /// script
 // dependencies = ["bullmq", "ioredis"]
 // ///
-// BullMQ: the client (lines of JSON, as bench/side.py) and, with the argument "worker", a worker with concurrency 10.
+// BullMQ: the client (lines of JSON, as bench/side.py) and, with the argument "worker", a worker. Each choice, and the page
+// of its documentation that it follows:
+//
+// - the queue fails at once while the server is away, the worker waits for it: "Going to production", reconnections.
+// - completed jobs are removed: "Going to production", "Auto-removal of jobs".
+// - addBulk for many: "Adding jobs in bulk".
+// - concurrency 10: "Parallelism and concurrency" has 100 to 300 for jobs that wait for something; ten, to compare like with like.
+// - lockDuration, stalledInterval (30 s both), drainDelay (5 s): the defaults; no page advises others ("Stalled").
+// - error handlers, an orderly end on SIGTERM: "Going to production".
 
 const { Queue, Worker } = require("bullmq");
 const fs = require("fs");
@@ -51,7 +59,8 @@ const options = (due) => ({
 
 class Side {
   constructor() {
-    this.queue = new Queue("bench", { connection: { ...connection, maxRetriesPerRequest: 1 } });
+    const failing = { ...connection, maxRetriesPerRequest: 1, enableOfflineQueue: false };
+    this.queue = new Queue("bench", { connection: failing });
     this.queue.on("error", () => {});
     this.made = [];
   }
@@ -69,7 +78,10 @@ class Side {
     return {
       versions: { bullmq: version, node: process.version },
       note: "Worker with concurrency 10, removeOnComplete; addBulk for bulk",
-      cannot: { batch: "in its paid edition only", "scheduler crash": "each worker promotes" },
+      cannot: { batch: "in its paid edition only", tick: "a tick is a delayed task there: see scheduler" },
+      reasons: { worker: "stalled jobs are looked for every 30 s" },
+      promoter: "worker",
+      forgets_s: 0,
       worker: ["node", __filename, "worker"],
       batch_worker: [],
       scheduler: [],
@@ -143,6 +155,7 @@ function due(window) {
 
 async function serve() {
   const side = new Side();
+  await side.queue.waitUntilReady();
   for await (const line of readline.createInterface({ input: process.stdin })) {
     const { do: name, ...request } = JSON.parse(line);
     let answer;

@@ -1,8 +1,16 @@
-# type: ignore - the peer's packages are in an environment of its own
 # /// script
 # dependencies = ["rq", "hiredis"]
 # ///
-"""RQ: its default worker (a process for each job) with the scheduler inside, as `rq worker --with-scheduler` runs it."""
+"""RQ. Each choice, and the page of its documentation that it follows:
+
+- the default Worker, a process for each job: "Notes on Performance" ("run Worker or SpawnWorker in production").
+- one job at a time in each worker: "Workers"; ten at a time are ten processes there (`rq worker-pool -n 10`), which would
+  multiply its idle cost and memory by ten.
+- --with-scheduler: "Scheduling Jobs"; due times are whole seconds there.
+- result_ttl=0: "Results", no results kept. enqueue_many with prepared data: "Jobs", for bulk; for delayed ones, which it
+  does not take, the same calls in one pipeline.
+- `rq cron`: "Cron Scheduler". Nothing there keeps two of them from firing each tick twice.
+"""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -27,7 +35,14 @@ def run(text: str) -> None:
 class Rq(Peer):
     packages = ("rq", "redis")
     note = "rq worker --with-scheduler, one job at a time in a fork, no results; schedulers: rq cron"
-    cannot: ClassVar = {"batch": "none", "threads": "one job at a time in each worker"}
+    cannot: ClassVar = {
+        "batch": "none",
+        "tick": "one rq cron only: two fire each tick twice, and nothing takes over from a dead one",
+    }
+    reasons: ClassVar = {
+        "worker": "abandoned jobs are looked for every ten minutes",
+        "scheduler": "the other workers try for the scheduler's lock every ten minutes",
+    }
 
     def worker(self, threads: int) -> Sequence[str]:
         url = ("--url", os.environ["BENCH_URL"], "--path", ".")
@@ -42,10 +57,11 @@ class Rq(Peer):
         return queue.enqueue_at(datetime.fromtimestamp(due, UTC), run, text, result_ttl=0)
 
     def many(self, tasks: Sequence[tuple[Due, str]]) -> Iterable[Any]:
+        made: list[Any] = []
         if tasks and tasks[0][0] is None:
-            return queue.enqueue_many([Queue.prepare_data(run, (text,), result_ttl=0) for _, text in tasks])
+            made = queue.enqueue_many([Queue.prepare_data(run, (text,), result_ttl=0) for _, text in tasks])
+            return made
         with connection.pipeline() as pipe:
-            made = []
             for due, text in tasks:
                 assert due is not None
                 job = queue.create_job(run, (text,), result_ttl=0)

@@ -1,4 +1,3 @@
-# type: ignore - the peer's packages are in an environment of its own
 """What `rq cron` reads: one job a year, so that the scheduler has something to wait for."""
 
 from rq import cron

@@ -1,8 +1,15 @@
-# type: ignore - the peer's packages are in an environment of its own
 # /// script
 # dependencies = ["saq[redis,hiredis]", "typing-extensions"]
 # ///
-"""SAQ: one event loop with ten tasks at once; each worker schedules and sweeps beside its work."""
+"""SAQ. Each choice, and the page of its documentation that it follows:
+
+- concurrency 10: "Settings"; its default, and what it documents for one worker process.
+- timers left (schedule and abort every second, sweep every 60 s): "Settings".
+- time-out of 10 s: "Job", the default. Only a task with a time-out, or a heartbeat, is ever swept from a dead worker.
+- three attempts: "Job", retries; with the default of one, a swept task is dropped.
+- ttl=-1 keeps no result: "Job". Many at once are gathered, 20 calls at a time by its own limit: "Queue".
+- due times are whole seconds; rounded up here, so as not to ask for an early start.
+"""
 
 import asyncio
 import math
@@ -32,8 +39,10 @@ settings = {"queue": queue, "functions": [("run", run)], "concurrency": 10}
 
 class Saq(Peer):
     packages = ("saq", "redis")
-    note = "saq, concurrency 10, no result kept; due times are whole seconds"
-    cannot: ClassVar = {"batch": "none", "scheduler crash": "each worker schedules"}
+    note = "saq, concurrency 10, three attempts, no result kept; due times are whole seconds"
+    cannot: ClassVar = {"batch": "none", "tick": "a tick is a delayed task there: see scheduler"}
+    reasons: ClassVar = {"worker": "tasks past their time-out of 10 s are swept every 60 s"}
+    forgets_s = 5.0
 
     def worker(self, threads: int) -> Sequence[str]:
         return ("saq", "bench.peers.saq.settings")
@@ -59,10 +68,8 @@ class Saq(Peer):
 
 
 def _job(due: Due, text: str) -> Any:
-    # Its due times are whole seconds, rounded up here so as not to ask for an early one; ttl -1 keeps no result.
-    return Job(
-        "run", kwargs={"text": text}, scheduled=0 if due is None else math.ceil(due), ttl=-1, timeout=0
-    )
+    scheduled = 0 if due is None else math.ceil(due)
+    return Job("run", kwargs={"text": text}, scheduled=scheduled, ttl=-1, retries=3)
 
 
 PEER = Saq()
