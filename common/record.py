@@ -30,6 +30,7 @@ from oncue.common.errors import BadInput
 FORMAT = 1
 _NONCE, _OPTIONS, _BYTES, _EXTRAS = 1, 2, 4, 8
 _HEADER = struct.Struct(">BIHIBB")
+_RAW = (bytes, bytearray, memoryview)
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
 
@@ -46,7 +47,7 @@ class Record(NamedTuple):
 
 def encoded(data: object, limit_bytes: int) -> tuple[bytes, bool]:
     """``data`` as bytes, and whether it was bytes already; raises BadInput if it is no JSON or over the limit."""
-    if isinstance(data, bytes | bytearray | memoryview):
+    if isinstance(data, _RAW):
         body, raw = bytes(data), True
     else:
         try:
@@ -91,10 +92,10 @@ def pack(
     A task that expires, or has a claim, needs a nonce.
     """
     body, raw = data
+    name = queue.encode()
     extras = expires_ms.to_bytes(6, "big") + bytes((len(claim),)) + claim if expires_ms or claim else b""
     flags = FORMAT << 4 | (_NONCE if nonce else 0) | (_OPTIONS if options else 0) | (_BYTES if raw else 0)
     flags |= _EXTRAS if extras else 0
-    name = queue.encode()
     head = _HEADER.pack(flags, 0, due_ms >> 32, due_ms & 0xFFFFFFFF, band, len(name)) + name + nonce + extras
     if options:
         text = _encode(options)

@@ -19,13 +19,17 @@ local band, length = record:byte(12, 13)
 local queue = record:sub(14, 13 + length)
 expect(band <= 9 and #queue == length and not id:find("[^%w._:@/+-]") and not queue:find(":", 1, true))
 
-if redis.call("HEXISTS", keys.runs, id) == 1 or redis.call("EXISTS", keys.page) == 0 then
+if redis.call("HEXISTS", keys.runs, id) == 1 then
     return -1
 end
 local placement = struct.pack(">I4", redis.call("INCR", keys.seq) % 4294967296)
+if redis.call("RPUSHX", keys.page, id .. placement) == 0 then
+    return -1
+end
 if redis.call("HSETNX", keys.records, id, record:sub(1, 1) .. placement .. record:sub(6)) == 0 then
+    -- A repeated call is rare: to undo its entry costs less than to look for the page each time.
+    redis.call("RPOP", keys.page)
     return 0
 end
-redis.call("RPUSH", keys.page, id .. placement)
 redis.call("HINCRBY", keys.counts, queue .. ":delayed", 1)
 return 1

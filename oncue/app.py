@@ -160,7 +160,9 @@ class App:
         returns when N replicas have the task, or when it is on the server's disk. Raises BadInput, WrongState (the id of
         a dead task), StoreUnavailable (repeat the call with the same id) and WrongServer.
         """
-        settings = self._ready().durable(durability)
+        settings = self._settings or self._ready()
+        if durability is not None:
+            settings = settings.durable(durability)
         new = NewTask(ts, data, queue, id, priority, retry, timeout_s, expires)
         new_id = ids.new_id() if id is None else id
         if debounce is not None or unique is not None:
@@ -171,7 +173,11 @@ class App:
                 settings.store, placed(settings, new, new_id, claim.field(queue_name(queue)))
             )
         task = placed(settings, new, new_id)
-        settings.store.schedule_one(task)
+        if durability is None:
+            settings.store.schedule_one(task)
+        else:
+            # The short way first asks for what may not be there; nothing would have been written to be confirmed.
+            settings.store.schedule((task,))
         return task.id
 
     def schedule_many(self, tasks: Iterable[NewTask], *, durability: str | None = None) -> list[str]:
@@ -180,7 +186,9 @@ class App:
         All tasks are checked before the first is written. After an error some chunks may have been written: repeat the
         call with ids of your own to be sure of each.
         """
-        settings = self._ready().durable(durability)
+        settings = self._ready()
+        if durability is not None:
+            settings = settings.durable(durability)
         wanted = list(tasks)
         fresh = iter(ids.new_ids(sum(task.id is None for task in wanted)))
         tasks_placed = [

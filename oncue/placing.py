@@ -20,10 +20,8 @@ class Settings:
     store: Store
     max_data_bytes: int
 
-    def durable(self, text: str | None) -> "Settings":
+    def durable(self, text: str) -> "Settings":
         """The same with a store that waits for the durability of each write; raises BadInput."""
-        if text is None:
-            return self
         from oncue.common import durability
 
         return Settings(durability.confirmed(self.store, durability.durability(text)), self.max_data_bytes)

@@ -40,6 +40,7 @@ ONE_KEY = {
         "LPUSH",
         "RPOP",
         "RPUSH",
+        "RPUSHX",
         "LTRIM",
         "ZADD",
     ),
