@@ -3,8 +3,8 @@
 --
 -- KEYS  1 records, 2 runs, 3 counts, 4 seq, 5 the page's list
 -- ARGV  1 id, 2 record with placement 0
--- Output  1 written, 0 there already (a repeated call, or the id is taken), -1 ask schedule.lua: the page holds nothing
---         yet, or the id is one that was in use before
+-- Output  1 written, 0 there already (a repeated call, or the id is taken), -1 nothing written, ask schedule.lua: the
+--         page holds nothing yet, or the id is one that was in use before
 -- Cost  O(1)
 -- States  none -> delayed
 --
