@@ -26,6 +26,8 @@ MOST_SINGLE = 4.0
 MOST_BULK = 2.5
 """The same for a task of schedule_many and a bare call in a pipeline of 500."""
 
+FIRST_S, LAST_S = 300, 86_400
+
 Call = Callable[[], object]
 
 
@@ -42,7 +44,10 @@ def server() -> Iterator[Server]:
 def app(server: Server) -> Iterator[oncue.App]:
     server.client.flushall()
     found = oncue.App(server.url)
-    found.schedule_task(_due(), work.data("n", 0))
+    # Of each minute of the day the first task, as for a producer that has run for a while.
+    now = time.time()
+    for minute in range(FIRST_S // 60, LAST_S // 60 + 2):
+        found.schedule_task(now + 60 * minute, work.data("n", 0), "work")
     yield found
     found.close()
 
@@ -112,4 +117,4 @@ def _ratio(benchmark: Any, ours: Call, bare: Call) -> float:
 
 
 def _due() -> float:
-    return time.time() + random.uniform(300, 86_400)
+    return time.time() + random.uniform(FIRST_S, LAST_S)

@@ -19,6 +19,8 @@ class Shard:
         self.keys = Keys(namespace, number)
         self.server_clock = ServerClock(lambda: link.server_time(self.keys.timetable))
         self.clock: Clock = clock or self.server_clock
+        self.pages: set[int] = set()
+        """Pages that held something when this process last heard of them; only ever a hint."""
 
     def now_ms(self) -> int:
         """The server's time in ms, for the next call of a script; asks the server when that is long ago.

@@ -18,6 +18,9 @@ from oncue.common.task import TaskInfo, instant
 CHUNK = 500
 """How many tasks one call carries: beyond some hundreds a call gets no cheaper, and the server is busy for longer."""
 
+MOST_PAGES = 10_000
+"""How many pages a producer remembers, a week of them: half a megabyte."""
+
 LAST_CALL_S = 2 * COMMAND_TIMEOUT_S + 1.0
 """How long the last try of a call may take: a pause, to connect, and to be answered."""
 
@@ -211,12 +214,18 @@ def _schedule(shard: Shard, tasks: Sequence[Placed]) -> list[int]:
 def _schedule_one(shard: Shard, task: Placed) -> int:
     keys, page = shard.keys, page_of(task.due_ms)
     # Which script is asked is all that this clock decides, so it need not be exact.
-    if opens_at(page) > shard.about_ms():
+    is_ahead = opens_at(page) > shard.about_ms()
+    if is_ahead and page in shard.pages:
         needed = (keys.records, keys.runs, keys.counts, keys.seq, keys.page(page))
         answer: int = shard.call("schedule_one", needed, (task.id, task.record))
         if answer >= 0:
             return answer
-    return _schedule(shard, (task,))[0]
+    (answer,) = _schedule(shard, (task,))
+    if is_ahead:
+        if len(shard.pages) >= MOST_PAGES:
+            shard.pages.clear()
+        shard.pages.add(page)
+    return answer
 
 
 def info(task_id: str, found: Sequence[Any]) -> TaskInfo:

@@ -80,7 +80,7 @@ def bench(valkey: RedisServer, namespace: str) -> Iterator[Bench]:
 
 
 def test_a_schedule_call_whose_reply_is_lost_leaves_one_task(bench: Bench) -> None:
-    bench.app.schedule_task(bench.at(10 * MINUTE_MS), "opens the page")
+    bench.cut_app.schedule_task(bench.at(10 * MINUTE_MS), "opens the page")
     for offset_ms, script_name in ((-1, "schedule"), (5000, "schedule"), (10 * MINUTE_MS, "schedule_one")):
         for _ in range(TIMES // 3):
             bench.proxy.cut_reply(call_of(script_name))
