@@ -1,48 +1,61 @@
 """Calls about dead tasks by id, of one shard and some at a time."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from oncue.common import waiting
 from oncue.common.errors import BadInput
+from oncue.common.settle import Change
 from oncue.common.shard import KeyTable, Shard
-from oncue.common.store import Store
+from oncue.common.store import Step, Store
+from oncue.common.waiting import Arg, Sought
 
 
-def redrive(store: Store, queue: str | None, due_ms: int, shard: Shard, ids: Sequence[str]) -> dict[str, str]:
-    """Makes dead tasks ready; for each "redriven", or what it is instead: a state, or "unknown".
+def redriving(store: Store, queue: str | None, due_ms: int) -> Change:
+    """Dead tasks become ready, and are answered "redriven".
 
     ``queue``: where they go, None for their own; no task changes its shard. ``due_ms`` is the instant of the redrive,
     the same in a repeated call.
     """
+    home = None if queue is None else store.shard(queue)
+
+    def ask(shard: Shard, tasks: Sequence[Sought]) -> list[bytes]:
+        # Without a queue of its own it has ended, or cannot be read.
+        can_go = [task for task in tasks if task.queue and home in (None, shard)]
+        told = iter(_redrive(shard, can_go, queue, due_ms) if can_go else ())
+        return [_word(next(told), task) if task in can_go else task.found[0] for task in tasks]
+
+    return Change(ask, "redriven", frozenset((b"dead",)), due_ms)
+
+
+def _word(answer: bytes, task: Sought) -> bytes:
+    if answer == b"ready":
+        return b"redriven"
+    return task.found[0] if answer == b"waiting" else answer
+
+
+def _redrive(shard: Shard, tasks: Sequence[Sought], queue: str | None, due_ms: int) -> list[bytes]:
     keys = shard.keys
     first = (keys.records, keys.runs, keys.timetable, keys.counts, keys.bands, keys.seq, keys.dead)
     table = KeyTable(*first, keys.dead_bytes, keys.errors, keys.armed, keys.notify)
-    args: list[bytes | str | int] = [max(shard.now_ms(), due_ms), due_ms]
-    answers = dict.fromkeys(ids, "unknown")
-    asked: list[str] = []
-    for task_id, found in zip(ids, waiting.locate(shard, ids), strict=True):
-        if not found:
-            continue
-        answers[task_id] = found[0].decode()
-        band, goes_to = found[2], queue or found[3].decode()
-        # Without a queue of its own it has ended, or cannot be read.
-        if found[3] and (queue is None or store.shard(queue) is shard):
-            asked.append(task_id)
-            args += (task_id, goes_to, band, table.add(keys.ready(goes_to, band), keys.wake(goes_to)))
-    told: list[bytes] = shard.call("redrive", table.keys, args) if asked else []
-    for task_id, answer in zip(asked, told, strict=True):
-        if answer == b"ready":
-            answers[task_id] = "redriven"
-        elif answer in (b"leased", b"done", b"cancelled", b"unknown"):
-            answers[task_id] = answer.decode()
+    args: list[Arg] = [max(shard.now_ms(), due_ms), due_ms]
+    for task in tasks:
+        goes_to = queue or task.queue
+        lists = (keys.ready(goes_to, task.band), keys.wake(goes_to))
+        args += (task.id, goes_to, task.band, table.add(*lists))
+    answers: list[bytes] = shard.call("redrive", table.keys, args)
     return answers
 
 
-def purge(keep_ms: int, shard: Shard, ids: Sequence[str]) -> dict[str, str]:
-    """Forgets dead tasks; for each "purged" (now or before), or what it is instead: a state, or "unknown"."""
+def purging(keep_ms: int) -> Step:
+    """Dead tasks are forgotten, and are answered "purged", also those that were purged before."""
+    return lambda shard, ids: partial(_purge, keep_ms, shard, ids)
+
+
+def _purge(keep_ms: int, shard: Shard, ids: Sequence[str]) -> dict[str, str]:
     keys = shard.keys
     first = (keys.records, keys.runs, keys.timetable, keys.counts, keys.dead, keys.dead_bytes, keys.errors)
-    args: list[bytes | str | int] = [shard.now_ms(), keep_ms, *ids]
+    args: list[Arg] = [shard.now_ms(), keep_ms, *ids]
     told = shard.call("purge", (*first, keys.finished, keys.armed, keys.notify), args)
     answers = {task_id: "purged" if answer else "unknown" for task_id, answer in zip(ids, told, strict=True)}
     others = [task_id for task_id, answer in answers.items() if answer == "unknown"]

@@ -11,6 +11,7 @@ from oncue.common.due import due_ms
 from oncue.common.errors import BadInput, NotFound, WrongState
 from oncue.common.ids import checked, checked_all
 from oncue.common.keys import queue_name
+from oncue.common.settle import Settling
 from oncue.common.shard import Shard
 from oncue.common.store import Progress, Step, Store, info, quiet
 from oncue.common.task import TaskInfo
@@ -126,7 +127,7 @@ class DeadLetters:
             for shard in _others(store, queue):
                 for at in range(0, len(wanted), STEP):
                     self._refuse_elsewhere(store, shard, wanted[at : at + STEP], queue)
-        step = partial(deadcalls.redrive, store, queue, store.now_anywhere_ms())
+        step = partial(Settling, deadcalls.redriving(store, queue, store.now_anywhere_ms()))
         return store.each(wanted, step, progress, STEP)
 
     @staticmethod
@@ -159,7 +160,7 @@ class DeadLetters:
                 if found := next(_of_shard(store, shard, wanted, False, _start(wanted, False)), None):
                     raise deadcalls.elsewhere(to_queue, found[1].id)
             shards = [store.shard(to_queue)]
-        step = partial(deadcalls.redrive, store, to_queue, store.now_anywhere_ms())
+        step = partial(Settling, deadcalls.redriving(store, to_queue, store.now_anywhere_ms()))
         return self._each(shards, wanted, step, "redriven", progress)
 
     def purge(self, id: str) -> None:
@@ -171,7 +172,7 @@ class DeadLetters:
     def purge_ids(self, ids: Iterable[str], progress: Progress = quiet) -> dict[str, str]:
         """``purge`` for many, in bounded steps; for each "purged", or what it is instead: a state, or "unknown"."""
         store = self._given()
-        return store.each(checked_all(ids), partial(deadcalls.purge, store.keep_finished_ms), progress, STEP)
+        return store.each(checked_all(ids), deadcalls.purging(store.keep_finished_ms), progress, STEP)
 
     def purge_many(
         self,
@@ -184,7 +185,7 @@ class DeadLetters:
     ) -> int:
         """Forgets all dead tasks that a filter means, the oldest first; returns how many. As ``redrive_many``."""
         store = self._given()
-        step = partial(deadcalls.purge, store.keep_finished_ms)
+        step = deadcalls.purging(store.keep_finished_ms)
         return self._each(store.shards, chosen(queue, error, from_ts, to_ts), step, "purged", progress)
 
     def _each(
@@ -196,7 +197,7 @@ class DeadLetters:
             bounded = replace(wanted, to_ms=min(wanted.to_ms, store.persist(shard, shard.now_ms)))
             found = _of_shard(store, shard, bounded, False, _start(bounded, False))
             while chunk := [task.id for _, task in islice(found, STEP)]:
-                answers = store.persist(shard, partial(step, shard, chunk))
+                answers = store.persist(shard, step(shard, chunk))
                 done += sum(answer == meant for answer in answers.values())
                 progress(done)
         return done

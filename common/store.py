@@ -12,6 +12,7 @@ from oncue.common.due import LAST_MS
 from oncue.common.errors import AlreadyFinal, BadInput, NotFound, WrongState
 from oncue.common.keys import opens_at, page_of, shard_of
 from oncue.common.link import COMMAND_TIMEOUT_S, Link
+from oncue.common.settle import Settling, cancelling, rescheduling
 from oncue.common.shard import KeyTable, Shard, slot
 from oncue.common.task import TaskInfo, instant
 
@@ -27,8 +28,8 @@ LAST_CALL_S = 2 * COMMAND_TIMEOUT_S + 1.0
 T = TypeVar("T")
 Progress = Callable[[int], object]
 """Told, after each step of long work, how many tasks are dealt with so far."""
-Step = Callable[[Shard, Sequence[str]], dict[str, str]]
-"""One call about some tasks of a shard: what became of each, or "unknown"."""
+Step = Callable[[Shard, Sequence[str]], Callable[[], dict[str, str]]]
+"""For some tasks of a shard the call, to be repeated until it answers: what became of each, or "unknown"."""
 
 
 def quiet(done: int) -> None:
@@ -146,8 +147,7 @@ class Store:
 
     def cancel_many(self, ids: Iterable[str], progress: Progress = quiet) -> dict[str, str]:
         """Cancels waiting tasks in bounded steps; for each "cancelled", or why not: a state, or "unknown"."""
-        ask = partial(waiting.cancel, keep_ms=self.keep_finished_ms)
-        return self.each(ids, partial(waiting.settle, ask=ask), progress)
+        return self.each(ids, partial(Settling, cancelling(self.keep_finished_ms)), progress)
 
     def reschedule(self, task_id: str, due_ms: int) -> None:
         """Gives a waiting task another due time; raises NotFound, WrongState (it runs) and AlreadyFinal."""
@@ -165,8 +165,7 @@ class Store:
 
     def reschedule_many(self, ids: Iterable[str], due_ms: int, progress: Progress = quiet) -> dict[str, str]:
         """Moves waiting tasks in bounded steps; for each "moved", or why not: a state, or "unknown"."""
-        ask = partial(waiting.reschedule, due_ms=due_ms)
-        return self.each(ids, partial(waiting.settle, ask=ask), progress)
+        return self.each(ids, partial(Settling, rescheduling(due_ms)), progress)
 
     def each(
         self, ids: Iterable[str], step: Step, progress: Progress = quiet, size: int = CHUNK
@@ -178,7 +177,7 @@ class Store:
             left = wanted[at : at + size]
             # An id does not say in which shard its task is: each is asked for what the ones before did not know.
             for shard in self.shards:
-                answers |= self.persist(shard, partial(step, shard, left)) if left else {}
+                answers |= self.persist(shard, step(shard, left)) if left else {}
                 left = [task_id for task_id in left if answers[task_id] == "unknown"]
             progress(min(at + size, len(wanted)))
         return answers

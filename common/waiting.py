@@ -1,11 +1,10 @@
 """Calls about waiting tasks by id. Where each of them stands decides which keys a call needs, so it is learned first; it
 may change before the call comes, and then the answer says what is true now."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from oncue.common.keys import page_of, queue_name
-from oncue.common.pages import open_page
 from oncue.common.shard import KeyTable, Shard, slot
 
 Arg = bytes | str | int
@@ -14,57 +13,30 @@ _ANY = "surrogateescape"
 
 
 class Sought(NamedTuple):
-    """A task that is believed to wait: for that due time, in that band and queue."""
+    """A task as it was found: it is believed to wait for that due time, in that band and queue."""
 
     id: str
     due_ms: int
     band: int
     queue: str
+    found: list[Any]
 
     @property
     def bucket(self) -> bytes:
         """The name of the bucket that it would be in."""
         return b"=%d:%d:%s" % (self.due_ms, self.band, self.queue.encode(errors=_ANY))
 
-
-Ask = Callable[[Shard, Sequence[Sought]], list[bytes]]
-
-
-def settle(shard: Shard, ids: Iterable[str], ask: Ask) -> dict[str, str]:
-    """What ``ask`` answered in the end for each task, "unknown" among it; meets the needs that it answers on the way."""
-    wanted = list(dict.fromkeys(ids))
-    answers: dict[str, str] = {}
-    left: list[Sought] = []
-    for task_id, found in zip(wanted, locate(shard, wanted), strict=True):
-        if not found:
-            answers[task_id] = "unknown"
-        else:
-            left.append(_sought(task_id, found))
-    while left:
-        again: list[Sought] = []
-        pages: set[bytes] = set()
-        for task, answer in zip(left, ask(shard, left), strict=True):
-            if answer == task.bucket:
-                # It was asked for rightly: what cannot be found so was written by nobody of ours.
-                answers[task.id] = "unknown"
-            elif answer[:1] == b"=":
-                due, band, queue = answer[1:].split(b":", 2)
-                again.append(Sought(task.id, int(due), int(band), queue.decode(errors=_ANY)))
-            elif answer[:1] == b"p":
-                again.append(task)
-                pages.add(answer)
-            else:
-                answers[task.id] = answer.decode()
-        for page in pages:
-            open_page(shard, page)
-        left = again
-    return answers
+    def at(self, bucket: bytes) -> "Sought":
+        """The same task where a script says that it is."""
+        due, band, queue = bucket[1:].split(b":", 2)
+        return self._replace(due_ms=int(due), band=int(band), queue=queue.decode(errors=_ANY))
 
 
-def _sought(task_id: str, found: Sequence[Any]) -> Sought:
+def sought(task_id: str, found: list[Any]) -> Sought:
+    """A task by what ``locate`` has found of it."""
     # A finished task has no queue any more: no key is declared for it, and none is needed.
     _, due_ms, band, queue = found[:4]
-    return Sought(task_id, due_ms, band, queue.decode(errors=_ANY))
+    return Sought(task_id, due_ms, band, queue.decode(errors=_ANY), found)
 
 
 def locate(shard: Shard, ids: Sequence[str], *, whole: bool = False) -> list[list[Any]]:

@@ -5,7 +5,7 @@
 -- ARGV  1 now in ms, 2 the instant of the redrive in ms, the same in a repeated call; then for each task: id, the queue
 --       that it goes to, its band, index in KEYS of that queue's and band's ready list, followed by the wake list
 -- Output  for each task: "ready" (now, or before by this redrive), or what it is instead: "leased", "done",
---         "cancelled", "waiting", "unknown"; or a need: its true band as one digit
+--         "cancelled", "waiting", "unknown"; or a need: "=<due>:..." that band and queue are the true ones
 -- Cost  O(tasks given), each O(its record) and O(log dead)
 -- States  dead -> ready
 --
@@ -53,7 +53,7 @@ local function redrive(id, queue, band, index)
     if not of or not run or run.state ~= "x" then
         return otherwise(record, run)
     elseif of ~= band then
-        return tostring(of)
+        return bucket_member(run.due, of, before)
     end
     leave_dead(keys, id, before)
     local seq = redis.call("INCR", keys.seq) % 4294967296

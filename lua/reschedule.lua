@@ -5,15 +5,14 @@
 -- ARGV  1 now in ms; then for each task: id, new due time in ms; for the due time that the caller believes it has: the
 --       index in KEYS of its page, and of its bucket, followed by its ready list; and the index of its slot at the new
 --       due time
--- Output  for each task: "moved" (also if it is leased and was due then: a repeated call), "leased", "done", "dead",
---         "cancelled", "blocked", "unknown", or a need: "=<due>:..." that due time, band and queue are the true ones,
---         "p<page>" that page has to be opened first
+-- Output  for each task: "moved", "leased", "done", "dead", "cancelled", "blocked", "unknown", or a need: "=<due>:..."
+--         that due time, band and queue are the true ones, "p<page>" that page has to be opened first
 -- Cost  O(tasks given), each O(its record)
 -- States  delayed -> ready, ready -> delayed
 --
 -- What is ready and would be ready stays in its place.
 -- The old entry becomes stale: the record carries a new placement number. Dies before: nothing has moved. Dies after:
--- the repeated call moves it to the same instant again.
+-- the repeated call moves it to the same instant again, unless it has begun by then.
 
 -- include: expect
 -- include: record
@@ -55,7 +54,7 @@ local function reschedule(id, new_due, page, bucket, index)
     local run = text and run_parts(text)
     local otherwise = run and (ANSWERS[run.state] or ended_as(run))
     if otherwise then
-        return run.state == "l" and run.due == new_due and "moved" or otherwise
+        return otherwise
     end
     local due, band, queue, seq = header(record or "")
     if not due then

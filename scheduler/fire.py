@@ -2,10 +2,10 @@
 
 import logging
 from collections.abc import Sequence
-from functools import partial
 
-from oncue.common import record, waiting
+from oncue.common import record
 from oncue.common.pages import Head, head_of
+from oncue.common.settle import Settling, cancelling
 from oncue.common.shard import Shard
 from oncue.common.task import instant
 from oncue.scheduler.catch_up import MOST_COUNTED, Missed, Plan, Tick, plan
@@ -51,11 +51,7 @@ class Fire:
         if code == _CANCEL_FIRST:
             # Between this and the next call another scheduler may fire, or a worker may reserve the task: each call
             # finds out for itself.
-            waiting.settle(
-                self._shard,
-                [before.decode()],
-                partial(waiting.cancel, keep_ms=self._keep_ms),
-            )
+            Settling(cancelling(self._keep_ms), self._shard, [before.decode()])()
             code, head, became, _ = self._call(definition, at_ms, now, wanted)
         if code == _DONE:
             _report(definition.name, wanted, became)

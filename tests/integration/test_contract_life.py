@@ -9,7 +9,6 @@ from threading import Event
 import pytest
 
 from oncue import AlreadyFinal, App, BadInput, LeaseLost, NewTask, NotFound, Task, WrongState
-from oncue.common import deadcalls
 from oncue.common.store import Store
 from tests.support.product import (
     LEASE_MS,
@@ -327,16 +326,6 @@ def test_many_dead_are_redriven_or_purged_by_id_with_an_answer_for_each(
     assert app.dead.list() == ([], None)
     with pytest.raises(BadInput, match="is not a task id"):
         app.dead.purge_ids([*dead, "no id"])
-
-
-def test_a_redrive_whose_reply_was_lost_is_known_again(app: App, store: Store, hands: MakeHands) -> None:
-    worker = hands("a")
-    (task_id,) = bury(app, worker, "a")
-    shard, due = store.shard("a"), store.now_anywhere_ms()
-    assert deadcalls.redrive(store, None, due, shard, [task_id]) == {task_id: "redriven"}
-    assert deadcalls.redrive(store, None, due, shard, [task_id]) == {task_id: "redriven"}
-    worker.reserve()
-    assert deadcalls.redrive(store, None, due, shard, [task_id]) == {task_id: "redriven"}
 
 
 def test_purged_tasks_count_as_cancelled(app: App, store: Store, hands: MakeHands) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from redis.exceptions import ConnectionError as LinkDown
 
-from oncue import App, Task
+from oncue import AlreadyFinal, App, Task
 from oncue.common.configtypes import ScheduleConfig
 from oncue.common.retry import RetryPolicy
 from oncue.common.scripts import script
@@ -43,7 +43,18 @@ class Bench:
         self._expected = 0
         # Every script is known to the server before any reply is lost: a first call is EVALSHA and then EVAL.
         self.app.schedule_task(self.at(-1), "warm")
-        for name in ("promote", "reserve", "complete", "retry", "bury", "release", "fire"):
+        names = (
+            "promote",
+            "reserve",
+            "complete",
+            "retry",
+            "bury",
+            "release",
+            "fire",
+            "reschedule",
+            "redrive",
+        )
+        for name in (*names, "cancel", "open_page"):
             direct.link.node(b"x").script_load(script(name).text)
         self.hands.complete(*self.hands.reserve())
 
@@ -101,6 +112,114 @@ def test_a_schedule_call_repeated_after_its_task_is_done_does_not_run_it_again(
         bench.cut_app.schedule_task(bench.at(-1), 1, id=id)
     assert bench.proxy.cuts == 2
     assert bench.counts() == {"done": 3}
+
+
+def dead_task(bench: Bench) -> str:
+    task = bench.reserved()
+    bench.hands.bury(task)
+    bench.clock.pass_ms(1)
+    return task.id
+
+
+def run_now(bench: Bench) -> tuple[str, str, Callable[[], object]]:
+    task_id = bench.app.schedule_task(bench.at(10 * MINUTE_MS), 1)
+    return "reschedule", task_id, lambda: bench.cut_app.run_now(task_id)
+
+
+def reschedule_to_now(bench: Bench) -> tuple[str, str, Callable[[], object]]:
+    task_id = bench.app.schedule_task(bench.at(10 * MINUTE_MS), 1)
+    return "reschedule", task_id, lambda: bench.cut_app.reschedule(task_id, bench.at(0))
+
+
+def redrive(bench: Bench) -> tuple[str, str, Callable[[], object]]:
+    task_id = dead_task(bench)
+    return "redrive", task_id, lambda: bench.cut_app.dead.redrive(task_id)
+
+
+def redrive_many(bench: Bench) -> tuple[str, str, Callable[[], object]]:
+    task_id = dead_task(bench)
+
+    def call() -> None:
+        assert bench.cut_app.dead.redrive_many() == 1
+
+    return "redrive", task_id, call
+
+
+@pytest.mark.parametrize("ended", ["leased", "done", "delayed", "dead", "cancelled"])
+@pytest.mark.parametrize("made", [run_now, reschedule_to_now, redrive, redrive_many])
+def test_a_call_that_let_a_task_run_has_worked_whatever_became_of_the_task_before_its_repetition(
+    bench: Bench,
+    monkeypatch: pytest.MonkeyPatch,
+    made: Callable[[Bench], tuple[str, str, Callable[[], object]]],
+    ended: str,
+) -> None:
+    script_name, task_id, call = made(bench)
+    runs: list[str] = []
+
+    def run_it_meanwhile(seconds: float) -> None:
+        bench.clock.pass_ms(1)
+        for task in bench.hands.reserve():
+            runs.append(task.id)
+            if ended == "done":
+                bench.hands.complete(task)
+            elif ended == "delayed":
+                bench.hands.retry(task, bench.clock.ms + MINUTE_MS)
+            elif ended != "leased":
+                bench.hands.bury(task)
+            if ended == "cancelled":
+                bench.app.dead.purge(task.id)
+
+    monkeypatch.setattr("oncue.common.store.sleep_s", run_it_meanwhile)
+    bench.proxy.cut_reply(call_of(script_name))
+    call()
+    assert bench.proxy.cuts == 1
+    assert runs == [task_id]
+    assert bench.app.get(task_id).state == ended
+
+
+def test_a_call_refused_before_its_reply_was_lost_is_refused_by_its_repetition(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = bench.reserved()
+    monkeypatch.setattr("oncue.common.store.sleep_s", lambda seconds: bench.hands.complete(task))
+    bench.proxy.cut_reply(call_of("reschedule"))
+    with pytest.raises(AlreadyFinal, match="is done already"):
+        bench.cut_app.run_now(task.id)
+    assert bench.proxy.cuts == 1
+
+
+def test_a_task_that_has_run_before_the_time_that_it_was_given_was_not_moved(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task_id = bench.app.schedule_task(bench.at(1000), 1)
+
+    def run_it_meanwhile(seconds: float) -> None:
+        bench.app.run_now(task_id)
+        bench.hands.complete(*bench.hands.reserve())
+
+    monkeypatch.setattr("oncue.common.store.sleep_s", run_it_meanwhile)
+    bench.proxy.cut_reply(call_of("reschedule"))
+    with pytest.raises(AlreadyFinal, match="is done already"):
+        bench.cut_app.reschedule(task_id, bench.at(MINUTE_MS))
+
+
+def test_what_a_call_was_answered_of_some_tasks_holds_when_it_is_repeated_for_others(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    near = bench.app.schedule_task(bench.at(3 * MINUTE_MS + 1000), 1)
+    far = bench.app.schedule_task(bench.at(2 * MINUTE_MS + 1000), 2)
+    # The page of the second ought to be open by now, so it is opened between two calls for the first and for both.
+    bench.clock.pass_ms(MINUTE_MS)
+
+    def run_it_meanwhile(seconds: float) -> None:
+        bench.hands.complete(*bench.hands.reserve())
+
+    monkeypatch.setattr("oncue.common.store.sleep_s", run_it_meanwhile)
+    bench.proxy.cut_reply(call_of("open_page"))
+    answers = bench.cut_app.reschedule_many([near, far], bench.at(0))
+    assert bench.proxy.cuts == 1
+    assert answers == {near: "moved", far: "moved"}
+    assert bench.app.get(near).state == "done"
 
 
 def test_a_promotion_whose_reply_is_lost_has_moved_its_tasks_once(bench: Bench) -> None:

@@ -74,14 +74,6 @@ def test_what_runs_or_has_ended_stays_as_it_is(lua: Lua) -> None:
     assert lua.counts() == before
 
 
-def test_a_repeated_call_whose_task_has_begun_meanwhile_says_that_it_moved(lua: Lua) -> None:
-    lua.schedule(NOW, Task("a", FAR)).run()
-    assert lua.reschedule(NOW, NOW, Task("a", FAR)).run() == [b"moved"]
-    assert [task.id for task in lua.take_all(NOW)] == ["a"]
-    assert lua.reschedule(NOW + 1, NOW, Task("a", FAR)).run() == [b"moved"]
-    assert lua.reschedule(NOW + 1, NOW + 1, Task("a", FAR)).run() == [b"leased"]
-
-
 @pytest.mark.parametrize(
     "guess", [Task("a", DUE + 1), Task("a", DUE, "other"), Task("a", DUE, "q", 4), Task("a", FAR)]
 )
