@@ -77,7 +77,10 @@ def _unique(shard: Shard, task: Placed, held_while: While, until_ms: int) -> str
     args = (now, task.id, task.record, held_while, until_ms)
     own = slot(keys, now, task.due_ms, task.band, task.queue)
     found: bytes = shard.call("unique", (*first, keys.claims, *own), args)
-    return found.decode()
+    holder = found.decode()
+    if holder:
+        shard.confirm((holder,))
+    return holder
 
 
 def debounce(store: Store, task: Placed, most_wait_ms: int) -> str:
@@ -111,6 +114,7 @@ def _debounce(shard: Shard, task: Placed, most_wait_ms: int) -> str:
         what, value = shard.call("debounce", table.keys, args)
         if what == b"id":
             found: str = value.decode()
+            shard.confirm((found,))
             return found
         if what == b"taken":
             raise _taken(task)

@@ -4,13 +4,14 @@ WAIT and WAITAOF speak of what their own connection has written, so the script a
 """
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from redis.exceptions import ClusterDownError, MovedError
 
-from oncue.common.errors import BadInput, StoreUnavailable, WrongServer
+from oncue.common.errors import BadInput, NotDurable, WrongServer
 from oncue.common.scripts import script
 from oncue.common.shard import Shard
 from oncue.common.store import Store
@@ -44,7 +45,7 @@ def durability(text: object) -> Durability:
 
 
 def confirmed(store: Store, wanted: Durability) -> Store:
-    """The same store, each call of which raises StoreUnavailable where its write is not confirmed in time."""
+    """The same store for one call of one thread, which raises NotDurable where it is not confirmed in time."""
     same = copy.copy(store)
     shards: list[Shard] = [ConfirmedShard(shard, wanted) for shard in store.shards]
     same.shards = shards
@@ -57,24 +58,44 @@ class ConfirmedShard(Shard):
     def __init__(self, shard: Shard, wanted: Durability) -> None:
         self.__dict__.update(shard.__dict__)
         self._wanted = wanted
+        self._client: Any = None
 
     def call(self, name: str, keys: Sequence[bytes], args: Sequence[bytes | str | int]) -> Any:
-        """One call of a script, and the wait; raises what redis-py raises, StoreUnavailable and WrongServer."""
-        with self.link.node(self.keys.seq).client() as client:
-            self._check(client)
-            try:
-                answer = script(name)(client, keys, args)
-                # A repeated call may write nothing itself; what stands before this in the log is confirmed with it.
-                client.incr(self.keys.seq)
-                told = self._wait(client)
-            except MovedError as error:
-                raise ClusterDownError(f"the shard has moved ({error})") from None
+        """One call of a script; raises what redis-py raises, and WrongServer."""
+        with self._connected() as client:
+            return script(name)(client, keys, args)
+
+    def confirm(self, ids: Sequence[str]) -> None:
+        """Waits for the confirmation; raises NotDurable, WrongServer and what redis-py raises."""
+        with self._connected() as client:
+            # A repeated call may write nothing itself; what stands before this in the log is confirmed with it.
+            client.incr(self.keys.seq)
+            told = self._wait(client)
+        self._client = None
+        client.close()
         if told < max(1, self._wanted.replicas):
-            raise StoreUnavailable(
-                f"written, but not confirmed by {self._wanted.what} within {CONFIRM_S:g} s (by {told}): the task is there and"
-                " runs, but would be lost with this server"
+            which = (
+                f"task {ids[0]} is" if len(ids) == 1 else f"{len(ids)} tasks, the first of them {ids[0]}, are"
             )
-        return answer
+            raise NotDurable(
+                f"{which} written, but not confirmed by {self._wanted.what} within {CONFIRM_S:g} s (by {told}): to be run"
+                " all the same, but lost if this server is; ask for the id before repeating the call",
+                ids,
+            )
+
+    @contextmanager
+    def _connected(self) -> Iterator[Any]:
+        """The connection of the calls since the last confirmation. A fault drops it, since another may lead to another
+        server, which knows nothing of those calls."""
+        client, self._client = self._client, None
+        try:
+            if client is None:
+                client = self.link.node(self.keys.seq).client()
+                self._check(client)
+            yield client
+        except MovedError as error:
+            raise ClusterDownError(f"the shard has moved ({error})") from None
+        self._client = client
 
     def _wait(self, client: Any) -> int:
         ms = int(CONFIRM_S * 1000)

@@ -1,5 +1,7 @@
 """Every error that oncue raises on purpose: one sentence for people, one class for programs."""
 
+from collections.abc import Sequence
+
 
 class OncueError(Exception):
     """Base of all errors of oncue; its text is one plain sentence and never holds a secret."""
@@ -28,6 +30,23 @@ class CronError(OncueError, ValueError):
 
 class StoreUnavailable(OncueError):
     """The server could not be reached, or did not answer in time; the outcome may be unknown."""
+
+
+class NotDurable(StoreUnavailable):
+    """Written, but not confirmed in time to be as durable as the call wants. The tasks are there and run.
+
+    ``ids`` are those of the call's tasks, in order, and ``id`` is the first: what ``get`` does not find has not been
+    written, or is lost, and can be scheduled again with that id.
+    """
+
+    def __init__(self, text: str, ids: Sequence[str] = ()) -> None:
+        super().__init__(text)
+        self.ids = tuple(ids)
+
+    @property
+    def id(self) -> str:
+        """The id of a single task."""
+        return self.ids[0]
 
 
 class WrongServer(OncueError):

@@ -49,6 +49,9 @@ class Shard:
         """One call of a script, not repeated; raises what redis-py raises."""
         return script(name)(self.link, keys, args)
 
+    def confirm(self, ids: Sequence[str]) -> None:
+        """Waits until the calls that have written these tasks are as durable as was asked for; here nothing was."""
+
 
 class KeyTable:
     """The keys of one call: the fixed ones first, then each group once. Scripts count from 1."""

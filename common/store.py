@@ -207,6 +207,7 @@ def _schedule(shard: Shard, tasks: Sequence[Placed]) -> list[int]:
         at = table.add(*slot(keys, now, task.due_ms, task.band, task.queue))
         args += (task.id, task.record, at)
     answers: list[int] = shard.call("schedule", table.keys, args)
+    shard.confirm([task.id for task in tasks])
     return answers
 
 
@@ -218,6 +219,7 @@ def _schedule_one(shard: Shard, task: Placed) -> int:
         needed = (keys.records, keys.runs, keys.counts, keys.seq, keys.page(page))
         answer: int = shard.call("schedule_one", needed, (task.id, task.record))
         if answer >= 0:
+            shard.confirm((task.id,))
             return answer
     (answer,) = _schedule(shard, (task,))
     if is_ahead:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from oncue.common import ids
 from oncue.common.due import due_ms
-from oncue.common.errors import BadInput
+from oncue.common.errors import BadInput, NotDurable
 from oncue.common.handler import Handler, Isolation
 from oncue.common.ids import checked_all
 from oncue.common.keys import queue_name
@@ -158,7 +158,7 @@ class App:
         runs, with ``unique_while="running"``, or for ``unique_for_s`` from its scheduling on, even if it is done),
         nothing is scheduled. Both return the id of the task that is there then. ``durability``: "replicas:N" or "aof":
         returns when N replicas have the task, or when it is on the server's disk. Raises BadInput, WrongState (the id of
-        a dead task), StoreUnavailable (repeat the call with the same id) and WrongServer.
+        a dead task), StoreUnavailable (repeat the call with the same id), NotDurable (see docs/tasks.md) and WrongServer.
         """
         settings = self._settings or self._ready()
         if durability is not None:
@@ -184,7 +184,7 @@ class App:
         """Schedules tasks in chunks and returns their ids, in order; raises as ``schedule_task``.
 
         All tasks are checked before the first is written. After an error some chunks may have been written: repeat the
-        call with ids of your own to be sure of each.
+        call with ids of your own to be sure of each, after NotDurable with its ``ids`` for those that ``get`` does not find.
         """
         settings = self._ready()
         if durability is not None:
@@ -194,8 +194,12 @@ class App:
         tasks_placed = [
             placed(settings, task, next(fresh) if task.id is None else task.id) for task in wanted
         ]
-        settings.store.schedule(tasks_placed)
-        return [task.id for task in tasks_placed]
+        all_ids = [task.id for task in tasks_placed]
+        try:
+            settings.store.schedule(tasks_placed)
+        except NotDurable as error:
+            raise NotDurable(str(error), all_ids) from None
+        return all_ids
 
     def cancel(self, id: str) -> bool:
         """Cancels a task. True: it will not run. False: too late, it runs, is done or dead. Raises NotFound.

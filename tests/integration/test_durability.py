@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
-from oncue import App, BadInput, NewTask, StoreUnavailable, WrongServer
+from oncue import App, BadInput, NewTask, NotDurable, NotFound, StoreUnavailable, WrongServer
 from oncue.common import durability
-from tests.support.product import app_on, opened
+from tests.support.product import app_on, opened, running
 from tests.support.servers import RedisServer, Server
 from tests.support.waiting import eventually
 
@@ -67,6 +68,61 @@ def test_a_replica_that_is_cut_off_is_told_of_and_the_same_id_makes_one_task(
     eventually(lambda: linked(replica), 20, "the replica's link")
     eventually(lambda: confirmed(app, more), 20, "a confirmation")
     assert app.store.counts()["default"]["delayed"] == 1
+
+
+def test_an_unconfirmed_task_that_has_run_meanwhile_is_found_by_the_id_that_the_error_carries(
+    app: App, pair: tuple[RedisServer, RedisServer]
+) -> None:
+    _, replica = pair
+    ran: list[str] = []
+    with running(app.store, handlers={"default": lambda task: ran.append(task.id)}):
+        replica.pause()
+        try:
+            with pytest.raises(NotDurable, match="written, but not confirmed by 1 replicas") as caught:
+                app.schedule_task(None, 1, durability="replicas:1")
+            task_id = caught.value.id
+            assert f"task {task_id} is written" in str(caught.value)
+            eventually(lambda: app.get(task_id).state == "done", 20)
+        finally:
+            replica.resume()
+    assert ran == [task_id]
+
+
+@pytest.mark.parametrize("more", [{}, {"unique": "K"}, {"debounce": "K", "max_wait_s": 1e6}])
+def test_an_unconfirmed_task_that_waits_is_confirmed_by_the_same_call_with_its_id(
+    app: App, pair: tuple[RedisServer, RedisServer], more: dict[str, Any]
+) -> None:
+    _, replica = pair
+    replica.pause()
+    try:
+        with pytest.raises(NotDurable) as caught:
+            app.schedule_task(4e9, 1, durability="replicas:1", **more)
+        # What a debounced call asks about on its way has written nothing that there were to be confirmed.
+        assert app.get(caught.value.id).state == "delayed"
+    finally:
+        replica.resume()
+    eventually(lambda: linked(replica), 20, "the replica's link")
+    eventually(lambda: confirmed(app, {**more, "id": caught.value.id}), 20, "a confirmation")
+    assert app.store.counts()["default"]["delayed"] == 1
+
+
+def test_the_error_of_many_tasks_carries_the_ids_of_all(
+    app: App, pair: tuple[RedisServer, RedisServer]
+) -> None:
+    _, replica = pair
+    replica.pause()
+    try:
+        with pytest.raises(NotDurable, match="500 tasks, the first of them mine, are written") as caught:
+            app.schedule_many(
+                [NewTask(4e9, n, id="mine" if n == 0 else None) for n in range(700)], durability="replicas:1"
+            )
+    finally:
+        replica.resume()
+    ids = caught.value.ids
+    assert (len(set(ids)), ids[0]) == (700, "mine")
+    assert app.get(ids[499]).data == 499
+    with pytest.raises(NotFound):
+        app.get(ids[500])
 
 
 def confirmed(app: App, more: dict[str, str]) -> bool:
