@@ -12,9 +12,15 @@ from oncue.common.cron_calendar import Days
 from oncue.common.cron_expression import read_expression
 from oncue.common.errors import CronError
 from oncue.common.localtime import date_of, read_date
+from oncue.common.walltime import DAY, LAST_SECOND
 
+FURTHEST = 400
+"""How many days a tick may be moved."""
+
+LAST_DAY = LAST_SECOND // DAY
+_EVERY_KIND_OF_YEAR = range(11_323, 11_323 + 28 * 365 + 7)  # 2001 to 2028
 _NO_TIME = frozenset({"*", "0"})
-_FURTHEST = 400  # days that a tick may be moved
+_ENTRIES = 31  # looked at for the end of a stretch: a month of single days, or ranges of any length
 _ALLOWED = (
     "allowed are dates 2026-12-25, ranges 2026-12-24/2026-12-26, cron expressions of dates such as '* * 25 12 *', "
     "and names of calendars"
@@ -29,24 +35,49 @@ class Excluded:
         merged = merged_ranges(ranges)
         self._first, self._last = [first for first, _ in merged], [last for _, last in merged]
         self._days = list(days)
+        self._open: dict[range, bool] = {}
 
     def has(self, day: int) -> bool:
         """Whether `day` is excluded."""
-        return self.stretch(day) > day
+        return self._range(day) is not None or any(days.has(day) for days in self._days)
 
     def stretch(self, day: int) -> int:
-        """The end of the excluded stretch at `day` as far as one entry tells it; `day` itself if it is not excluded."""
-        at = bisect_right(self._first, day) - 1
-        if at >= 0 and day <= self._last[at]:
-            return self._last[at] + 1
-        return day + 1 if any(days.has(day) for days in self._days) else day
+        """The end of the excluded stretch at `day`, or of its part that a few entries tell; `day` itself if it has none."""
+        for _ in range(_ENTRIES):
+            range_ = self._range(day)
+            if range_ is not None:
+                day = range_[1] + 1
+            elif any(days.has(day) for days in self._days):
+                day += 1
+            else:
+                return day
+        return day if self._is_open(range(7)) else LAST_DAY + 1
 
     def workday(self, day: int, step: int) -> int | None:
         """The nearest Monday-to-Friday day that is not excluded, from `day` on in steps of 1 or -1; None if far away."""
-        for near in range(day, day + _FURTHEST * step, step):
-            if (near + 3) % 7 < 5 and not self.has(near):
-                return near
+        end = min(day + FURTHEST * step, LAST_DAY)
+        while (end - day) * step > 0 and self._is_open(range(5)):
+            range_ = self._range(day)
+            if range_ is not None:
+                day = range_[1] + 1 if step > 0 else range_[0] - 1
+            elif weekday(day) < 5 and not any(days.has(day) for days in self._days):
+                return day
+            else:
+                day += step
         return None
+
+    def _is_open(self, weekdays: range) -> bool:
+        """Whether the cron expressions leave any date on one of these days of the week, in any kind of year."""
+        known = self._open.get(weekdays)
+        if known is None:
+            days = (day for day in _EVERY_KIND_OF_YEAR if weekday(day) in weekdays)
+            known = self._open[weekdays] = any(not any(rule.has(day) for rule in self._days) for day in days)
+        return known
+
+    def _range(self, day: int) -> tuple[int, int] | None:
+        """First and last day of the range that holds `day`."""
+        at = bisect_right(self._first, day) - 1
+        return (self._first[at], self._last[at]) if at >= 0 and day <= self._last[at] else None
 
 
 def read_excluded(entries: tuple[str, ...], calendars: Mapping[str, tuple[str, ...]]) -> Excluded:
@@ -54,6 +85,11 @@ def read_excluded(entries: tuple[str, ...], calendars: Mapping[str, tuple[str, .
     own = [entry for entry in entries if entry not in calendars]
     named = [item for entry in entries for item in calendars.get(entry, ())]
     return _excluded((*own, *named))
+
+
+def weekday(day: int) -> int:
+    """0 is Monday."""
+    return (day + 3) % 7
 
 
 def check_entry(entry: str) -> None:
