@@ -6,8 +6,9 @@
 -- Cost  O(1)
 -- States  unchanged
 --
--- The planned instant stays: from it on, ticks count as skipped when the schedule is resumed. Dies before: it goes on.
--- Dies after: it is paused; the repeated call answers the same.
+-- The planned instant stays: from it on, ticks count as skipped when the schedule is resumed. Where the next tick counts
+-- from the end of a run, the one kept is the one that has fired, and the tick's own instant, if any, is the next.
+-- Dies before: it goes on. Dies after: it is paused; the repeated call answers the same.
 
 -- include: expect
 -- include: drop_tick
@@ -23,8 +24,12 @@ if state ~= "active" then
     return state
 end
 local tick = redis.call("ZSCORE", keys.timetable, "t" .. name)
-if tick then
-    redis.call("HSETNX", keys.schedule, "planned", tick)
+local planned = tonumber(redis.call("HGET", keys.schedule, "planned"))
+local through = tonumber(redis.call("HGET", keys.schedule, "through")) or 0
+if not tick then
+    redis.call("HDEL", keys.schedule, "planned")
+elseif not planned or planned <= through then
+    redis.call("HSET", keys.schedule, "planned", tick)
 end
 drop_tick(keys, name)
 redis.call("HSET", keys.schedule, "state", "paused", "at", ARGV[1], "by", ARGV[3], "why", ARGV[4])

@@ -108,6 +108,9 @@ def latest_due(rule: Rule, planned_ms: int, now_ms: int) -> int:
 
 def missed_ticks(rule: Rule, first_ms: int, end_ms: int, reason: str) -> list[Missed]:
     """The ticks from ``first_ms``, which is one, to before ``end_ms``: a few one by one, more of them as one stretch."""
+    if rule.from_end:
+        # The one after it is planned when it has run.
+        return [Missed(first_ms, first_ms, 1, reason)]
     ticks = ticks_between(rule, first_ms, end_ms - 1, MOST_COUNTED)
     if len(ticks) <= MOST_SINGLE:
         return [Missed(at, at, 1, reason) for at in ticks]

@@ -194,7 +194,10 @@ def _planned(entry: Stored, definition: Definition | None) -> int | None:
         return None
     if definition is None or not definition.config.jitter_s:
         return entry.at_ms
-    return entry.number("planned")
+    planned = entry.number("planned")
+    # What follows the end of a run stands in the timetable alone, and what is kept is the tick before.
+    is_it = planned is not None and definition.rule.runs_at(planned) == entry.at_ms
+    return planned if is_it else entry.at_ms
 
 
 def find(shard: Shard, name: str) -> list[Stored]:

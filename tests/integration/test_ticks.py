@@ -289,6 +289,7 @@ def test_every_from_end_counts_from_the_finish_with_jitter_and_exclusions(
     clock.pass_ms(1000)
     worker.complete(task)
     ended = clock.ms
+    assert app.schedules.get("report").next_ms == ended + 36_000_000
     app.schedules.change("report", exclude=[day, instant(START_MS + DAY_MS).date().isoformat()])
     clock.ms = app.schedules.get("report").next_run_ms or 0
     passes()
@@ -296,6 +297,31 @@ def test_every_from_end_counts_from_the_finish_with_jitter_and_exclusions(
     assert len(tasks) == 1
     assert clock.ms >= ended
     assert clock.ms >= START_MS + DAY_MS
+
+
+@pytest.mark.parametrize("runs_meanwhile", [False, True])
+def test_from_end_has_one_tick_in_waiting_so_a_pause_skips_one_at_most(
+    app: App, clock: FixedClock, passes: Passes, worker: Hands, runs_meanwhile: bool
+) -> None:
+    create(app, None, every_s=600, from_end=True)
+    clock.pass_ms(600_000)
+    passes()
+    (task,) = worker.reserve()
+    if runs_meanwhile:
+        app.schedules.pause("report")
+        worker.complete(task)
+    else:
+        worker.complete(task)
+        app.schedules.pause("report")
+    clock.pass_ms(DAY_MS)
+    resumed = app.schedules.resume("report")
+    skipped = [] if runs_meanwhile else [START_MS + 1_200_000]
+    assert [event["planned"] for event in events(app, "skipped")] == skipped
+    assert resumed.skipped == len(skipped)
+    assert resumed.next_ms == clock.ms + 600_000
+    clock.pass_ms(600_000)
+    passes()
+    assert planned(worker.reserve()) == [DAY_MS + 1_200_000]
 
 
 def test_replace_cancels_a_task_that_waits_and_waits_for_one_that_runs(
