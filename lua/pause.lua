@@ -6,8 +6,8 @@
 -- Cost  O(1)
 -- States  unchanged
 --
--- The planned instant stays: from it on, ticks count as skipped when the schedule is resumed. Where the next tick counts
--- from the end of a run, the one kept is the one that has fired, and the tick's own instant, if any, is the next.
+-- The planned instant stays: from it on, ticks count as skipped when the schedule is resumed. Where the next tick
+-- counts from the end of a run, the one kept is the one that has fired; the next is in the timetable, or not known yet.
 -- Dies before: it goes on. Dies after: it is paused; the repeated call answers the same.
 
 -- include: expect

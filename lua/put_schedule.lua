@@ -13,7 +13,8 @@
 -- States  unchanged
 --
 -- What was due before an edit is done by the definition that it came from, and nothing is fired because of the edit. A
--- paused schedule stays paused. Dies before: nothing has changed. Dies after: definitions and ticks are both there.
+-- paused schedule stays paused. One that was handed over by another shard goes on with the state that it had there.
+-- Dies before: nothing has changed. Dies after: definitions and ticks are both there.
 
 -- include: expect
 -- include: run
@@ -36,13 +37,14 @@ end
 
 local function put(name, hash, definition, replaces, planned, instant, every, is_off)
     local stored = redis.call("HGET", keys.schedules, name)
-    local state = redis.call("HGET", keys.schedule, "state") or "active"
+    local moved = redis.call("HGET", keys.schedule, "moved")
+    local state = redis.call("HGET", keys.schedule, moved and "was" or "state") or "active"
     local is_there = stored and state ~= "removed"
     local known = is_there and stored:sub(1, HASH) or ""
     if replaces ~= "*" and known ~= replaces then
         return -1
     end
-    if is_there and stored:sub(1, #hash) == hash and state ~= "invalid" then
+    if is_there and stored:sub(1, #hash) == hash and state ~= "invalid" and not moved then
         local tick = redis.call("ZSCORE", keys.timetable, "t" .. name)
         if state == "active" and not tick then
             set_tick(keys, name, planned, instant, every)
@@ -51,13 +53,13 @@ local function put(name, hash, definition, replaces, planned, instant, every, is
     end
     local tick = tonumber(state == "paused" and redis.call("HGET", keys.schedule, "planned")
         or redis.call("ZSCORE", keys.timetable, "t" .. name))
-    if is_there and tick and tick <= now then
+    if is_there and tick and tick <= now and not moved then
         return -3
     end
     drop_tick(keys, name)
     redis.call("HSET", keys.schedules, name, hash .. definition)
     redis.call("HSET", keys.schedule, "since", ARGV[1])
-    redis.call("HDEL", keys.schedule, "reason")
+    redis.call("HDEL", keys.schedule, "reason", "moved", "was")
     -- Kept when it comes back after a removal: what ran before must not count as never run, for a backfill.
     redis.call("HSETNX", keys.schedule, "created", ARGV[1])
     local was_off = redis.call("HDEL", keys.schedule, "off") == 1

@@ -18,7 +18,7 @@ from oncue.scheduler import schedule_calls, standing
 from oncue.scheduler.backfill import Backfilled
 from oncue.scheduler.definition import Definition, defined, short
 from oncue.scheduler.fire import task_record
-from oncue.scheduler.schedules import put, resume
+from oncue.scheduler.schedules import bring, put, resume
 from oncue.scheduler.standing import ScheduleInfo, Stored
 
 T = TypeVar("T")
@@ -72,13 +72,11 @@ class Schedules:
         before = _read(entry).config
         definition = self._defined(name, {key: getattr(before, key) for key in _SETTINGS} | settings)
         shard = self._store.shard(definition.config.queue)
-        replaces = entry.hash if shard is entry.shard else b""
-        (answer,) = put(self._store, shard, [definition], replaces=replaces)
+        answer = schedule_calls.CHANGED_MEANWHILE
+        if bring(self._store, entry, shard, entry.hash):
+            (answer,) = put(self._store, shard, [definition], replaces=entry.hash)
         if answer == schedule_calls.CHANGED_MEANWHILE and self._stored(name).hash != definition.hash:
             raise WrongState(f"schedule {name} was edited at the same moment: look at it, and try again")
-        if shard is not entry.shard:
-            # The queue lives on another shard: there first, here afterwards, so that it is never nowhere.
-            self._call(entry, partial(schedule_calls.remove_schedule, entry.shard, name, entry.hash))
         return self.get(name)
 
     def pause(self, name: str, *, by: str = "", why: str = "") -> ScheduleInfo:

@@ -33,8 +33,8 @@ def put_schedules(
     client: Any = shard.link.client
     pipeline = client.pipeline(transaction=False)
     for definition in definitions:
-        pipeline.hget(keys.schedule(definition.name), "through")
-    through = pipeline.execute()
+        pipeline.hmget(keys.schedule(definition.name), "through", "moved")
+    standing = pipeline.execute()
     fixed = [
         keys.timetable,
         keys.schedules,
@@ -46,25 +46,38 @@ def put_schedules(
         keys.revisions,
     ]
     args: Arguments = [now, *origin]
-    for definition, last in zip(definitions, through, strict=True):
+    for definition, texts in zip(definitions, standing, strict=True):
+        through, moved = (text and text.decode(errors="replace") for text in texts)
         name, off = definition.name, "" if definition.config.enabled else "1"
         fixed.append(keys.schedule(name))
-        tick = definition.next_tick(after(now, last and last.decode(errors="replace")))
+        # What comes while a schedule is between two shards is made up for.
+        since = int(moved) if moved and moved.isdigit() else now
+        tick = definition.next_tick(after(min(now, since), through))
         args += (name, definition.hash, definition.stored(), replaces, *tick, off)
     answers: list[int] = shard.call("put_schedule", fixed, args)
     return answers
 
 
 def remove_schedule(
-    shard: Shard, name: str, known: bytes, origin: Origin = BY_HAND, *, for_good: bool = False
+    shard: Shard,
+    name: str,
+    known: bytes,
+    origin: Origin = BY_HAND,
+    *,
+    for_good: bool = False,
+    moved: str = "",
 ) -> bool:
-    """Removes a schedule if its definition has this hash, or any with b"" for the hash."""
+    """Removes a schedule if its definition has this hash, or any with b"" for the hash.
+
+    With ``moved``, the instant of a move, only what that has left behind.
+    """
     keys = shard.keys
     fixed = (keys.timetable, keys.schedules, keys.followers, keys.revisions)
     own = (keys.schedule(name), keys.history(name), keys.backfilled(name))
-    return bool(
-        shard.call("remove_schedule", [*fixed, *own], [shard.now_ms(), name, known, int(for_good), *origin])
-    )
+    args: Arguments = [shard.now_ms(), name, known, int(for_good), *origin]
+    if moved:
+        args.append(moved)
+    return bool(shard.call("remove_schedule", [*fixed, *own], args))
 
 
 def claim_revision(shard: Shard, origin: Origin, order: int | None, *, forced: bool) -> tuple[int, int]:

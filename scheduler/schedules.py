@@ -2,7 +2,7 @@
 
 import hashlib
 import logging
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal, NamedTuple
@@ -14,6 +14,7 @@ from oncue.common.store import Store
 from oncue.scheduler.catch_up import missed_ticks
 from oncue.scheduler.definition import HASH_BYTES, Definition, defined, hash_of
 from oncue.scheduler.fire import Fire
+from oncue.scheduler.move import HANDED_OVER, arrive, forget, hand_over
 from oncue.scheduler.schedule_calls import (
     BY_HAND,
     CREATED,
@@ -26,12 +27,14 @@ from oncue.scheduler.schedule_calls import (
     remove_schedule,
 )
 from oncue.scheduler.schedule_calls import resume as call_resume
-from oncue.scheduler.standing import Stored, all_stored, find, whole
+from oncue.scheduler.standing import Stored, all_by_name, current, find, whole
 
 __all__ = ["HASH_BYTES", "Applied", "Change", "apply", "changes", "put", "revision_of"]
 
 CHUNK = 100
 """How many schedules one call puts."""
+
+_ATTEMPTS = 5
 
 _log = logging.getLogger("oncue.schedules")
 _WORDS = {CREATED: "created", EDITED: "edited"}
@@ -39,10 +42,13 @@ _WORDS = {CREATED: "created", EDITED: "edited"}
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What putting a file changes about one schedule; ``before`` and ``after`` are None where there is none."""
+    """What putting a file changes about one schedule; ``before`` and ``after`` are None where there is none.
+
+    "left" is what a move to another shard has left behind.
+    """
 
     name: str
-    what: Literal["created", "edited", "removed"]
+    what: Literal["created", "edited", "removed", "left"]
     before: Stored | None
     after: ScheduleConfig | None
 
@@ -66,10 +72,8 @@ def changes(
 ) -> list[Change]:
     """What ``apply`` with ``forced`` would change, by name; writes nothing."""
     wanted = {entry.name: entry for entry in schedules}
-    found: list[Change] = []
-    for shard in store.shards:
-        found += store.persist(shard, partial(_changes, store, shard, wanted, source, faulty, forced=True))
-    return sorted(found, key=lambda change: change.name)
+    found = _changes(store, wanted, source, faulty, dict.fromkeys(store.shards, True))
+    return [change for change in found if change.what != "left"]
 
 
 def apply(
@@ -96,49 +100,77 @@ def apply(
     if not wanted:
         return Applied([], False)
     origin = Origin(source, revision_of(wanted.values(), faulty))
+    claims = _claimed(store, origin, forced=forced)
+    rights = {shard: forced or claimed > 0 for shard, claimed in claims.items() if claimed >= 0}
+    todo = _changes(store, wanted, source, faulty, rights)
     lines: list[str] = []
-    is_old = False
+    for shard in rights:
+        lines += _put(store, shard, [change for change in todo if _home(store, change) is shard], origin)
+    lines += _removed(store, todo, origin)
+    for shard in rights if prune else ():
+        lines += _pruned(store, shard, wanted.keys() | set(faulty), origin)
+    return Applied(lines, len(rights) < len(store.shards))
+
+
+def _claimed(store: Store, origin: Origin, *, forced: bool) -> dict[Shard, int]:
+    """What each shard says of the revision: see ``claim_revision``."""
+    claims: dict[Shard, int] = {}
     order: int | None = None
     for shard in store.shards:
         claim = partial(claim_revision, shard, origin, order, forced=forced)
-        claimed, order = store.persist(shard, claim)
-        if claimed < 0:
-            is_old = True
-            continue
-        whole = forced or claimed > 0
-        todo = store.persist(shard, partial(_changes, store, shard, wanted, source, faulty, forced=whole))
-        lines += _put(store, shard, todo, origin)
-        lines += _removed(store, shard, todo, origin)
-        if prune:
-            lines += _pruned(store, shard, wanted.keys() | set(faulty), origin)
-    return Applied(lines, is_old)
+        claims[shard], order = store.persist(shard, claim)
+    return claims
 
 
 def _changes(
     store: Store,
-    shard: Shard,
     wanted: Mapping[str, ScheduleConfig],
     source: str,
     faulty: Collection[str],
-    *,
-    forced: bool,
+    rights: Mapping[Shard, bool],
 ) -> list[Change]:
-    mine = {name: entry for name, entry in wanted.items() if store.shard(entry.queue) is shard}
+    """What is to be done in the shards of ``rights``, by name; True for those where whatever is there may be replaced."""
     found: list[Change] = []
-    for entry in (entry for chunk in all_stored(shard) for entry in chunk):
-        after = mine.pop(entry.name, None)
-        if after is not None:
-            found += _edit(entry, after, source, forced=forced)
-        elif wanted and entry.name not in faulty and entry.state != "removed" and entry.source == source:
-            found.append(Change(entry.name, "removed", entry, None))
-    return found + [Change(name, "created", None, entry) for name, entry in mine.items()]
+    standing = all_by_name(store)
+    for name, entries in standing.items():
+        after = wanted.get(name)
+        if after is None:
+            found += [Change(name, "removed", entry, None) for entry in entries if entry.shard in rights
+                      and wanted and name not in faulty and entry.state != "removed" and entry.source == source]  # fmt: skip
+        elif (home := store.shard(after.queue)) in rights:
+            found += _replaced(entries, after, home, source, forced=rights[home])
+    for name in wanted.keys() - standing.keys():
+        if store.shard(wanted[name].queue) in rights:
+            found.append(Change(name, "created", None, wanted[name]))
+    return sorted(found, key=lambda change: change.name)
+
+
+def _replaced(
+    entries: Sequence[Stored], after: ScheduleConfig, home: Shard, source: str, *, forced: bool
+) -> Iterator[Change]:
+    """What a wanted schedule does to those of its name: edited where it is, or moved; any other one goes."""
+    here = current(entries)
+    if here.state == "removed":
+        # Its history stands in the shard where it ended.
+        here = next((entry for entry in entries if entry.shard is home), here)
+        yield Change(after.name, "created", here, after)
+        return
+    if here.shard is home:
+        yield from _edit(here, after, source, forced=forced)
+    elif forced or here.source == source:
+        yield Change(after.name, "edited", here, after)
+    for entry in entries:
+        if entry is not here and entry.state != "removed" and (forced or entry.source == source):
+            yield Change(after.name, "left" if entry.moved else "removed", entry, None)
+
+
+def _home(store: Store, change: Change) -> Shard | None:
+    """The shard that a change puts a definition into."""
+    return None if change.after is None else store.shard(change.after.queue)
 
 
 def _edit(entry: Stored, after: ScheduleConfig, source: str, *, forced: bool) -> Iterator[Change]:
     same = entry.hash == hash_of(after, source)
-    if entry.state == "removed":
-        yield Change(entry.name, "created", entry, after)
-        return
     # A tick that is lost, by whatever foreign hand, comes back with the next file.
     is_broken = entry.state == "invalid" or _lacks_tick(entry, after)
     if is_broken if same else forced or entry.source == source:
@@ -149,14 +181,40 @@ def _lacks_tick(entry: Stored, after: ScheduleConfig) -> bool:
     return entry.state == "active" and entry.at_ms is None and after.enabled
 
 
-def _put(store: Store, shard: Shard, todo: Iterable[Change], origin: Origin) -> Iterator[str]:
-    definitions = [defined(change.after, origin.file) for change in todo if change.after is not None]
+def _put(store: Store, shard: Shard, todo: Sequence[Change], origin: Origin) -> Iterator[str]:
+    definitions = [
+        defined(change.after, origin.file)
+        for change in todo
+        if change.after is not None and _is_here(store, change, shard, origin)
+    ]
     for at in range(0, len(definitions), CHUNK):
         chunk = definitions[at : at + CHUNK]
         answers = put(store, shard, chunk, origin)
         for definition, answer in zip(chunk, answers, strict=True):
             if answer in _WORDS:
                 yield f"{_WORDS[answer]} {definition.name}"
+
+
+def _is_here(store: Store, change: Change, shard: Shard, origin: Origin) -> bool:
+    before = change.before
+    return before is None or before.state == "removed" or bring(store, before, shard, b"", origin)
+
+
+def bring(store: Store, entry: Stored, home: Shard, known: bytes, origin: Origin = BY_HAND) -> bool:
+    """Moves a schedule of this hash (any with b"") to the shard where it is going to be put, if it is in another one.
+
+    False where it is not there any more, or the file is outdated. Raises WrongState if what is due cannot be fired.
+    """
+    if entry.shard is home:
+        return True
+    for _ in range(_ATTEMPTS):
+        code, told = store.persist(entry.shard, partial(hand_over, entry, known, origin))
+        if code == HANDED_OVER:
+            arrive(store, entry, home, told)
+        if code != FIRE_FIRST:
+            return code == HANDED_OVER
+        store.persist(entry.shard, partial(_settle, entry.shard, [entry.name]))
+    raise _cannot_be_fired(entry.name)
 
 
 def put(
@@ -171,7 +229,7 @@ def put(
     Raises WrongState if that cannot be done.
     """
     answers = dict.fromkeys((entry.name for entry in definitions), FIRE_FIRST)
-    for _ in range(5):
+    for _ in range(_ATTEMPTS):
         late = [entry for entry in definitions if answers[entry.name] == FIRE_FIRST]
         found = store.persist(shard, partial(put_schedules, shard, late, origin, replaces))
         answers |= {entry.name: answer for entry, answer in zip(late, found, strict=True)}
@@ -180,9 +238,11 @@ def put(
         store.persist(
             shard, partial(_settle, shard, [name for name in answers if answers[name] == FIRE_FIRST])
         )
-    raise WrongState(
-        f"schedule {late[0].name} has a tick that is due and cannot be fired: it stays as it was"
-    )
+    raise _cannot_be_fired(late[0].name)
+
+
+def _cannot_be_fired(name: str) -> WrongState:
+    return WrongState(f"schedule {name} has a tick that is due and cannot be fired: it stays as it was")
 
 
 def _settle(shard: Shard, names: list[str]) -> None:
@@ -206,12 +266,15 @@ def resume(entry: Stored, definition: Definition, now_ms: int, *, stay: bool = F
     return call_resume(entry.shard, definition, skipped, now_ms, after_ms, stay=stay)
 
 
-def _removed(store: Store, shard: Shard, todo: Iterable[Change], origin: Origin) -> Iterator[str]:
+def _removed(store: Store, todo: Iterable[Change], origin: Origin) -> Iterator[str]:
     for change in todo:
-        if change.what == "removed" and change.before is not None:
-            known = change.before.hash
-            if store.persist(shard, partial(remove_schedule, shard, change.name, known, origin)):
-                yield f"removed {change.name}"
+        entry = change.before
+        if change.what == "left" and entry is not None:
+            forget(store, entry, entry.moved)
+        elif change.what == "removed" and entry is not None:
+            call = partial(remove_schedule, entry.shard, entry.name, entry.hash, origin)
+            if store.persist(entry.shard, call):
+                yield f"removed {entry.name}"
 
 
 def _pruned(store: Store, shard: Shard, names: Collection[str], origin: Origin) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """Standing: how each stored schedule stands, and its history; counts and instants are kept, so a look costs O(1)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, get_args
@@ -83,6 +83,11 @@ class Stored:
             return None
         return found if isinstance(found, str) else None
 
+    @property
+    def moved(self) -> str:
+        """The instant of its move to another shard if that is not complete, in ms; else ""."""
+        return self.fields.get("moved", "")
+
     def number(self, field: str) -> int | None:
         """A number of its hash, None for nonsense."""
         text = self.fields.get(field, "")
@@ -120,9 +125,25 @@ def stored(store: Store, name: str) -> Stored:
     found: list[Stored] = []
     for shard in store.shards:
         found += store.persist(shard, partial(find, shard, name))
-    for entry in sorted(found, key=lambda entry: entry.state == "removed"):
-        return entry
-    raise NotFound(f"there is no schedule {name}")
+    if not found:
+        raise NotFound(f"there is no schedule {name}")
+    return current(found)
+
+
+def current(entries: Sequence[Stored]) -> Stored:
+    """Of a name that several shards have had, the one that counts: neither removed nor left behind by a move."""
+    return max(
+        entries, key=lambda entry: (entry.state != "removed", not entry.moved, entry.number("moved") or 0)
+    )
+
+
+def all_by_name(store: Store) -> dict[str, list[Stored]]:
+    """All schedules of all shards; a name that several have had has several."""
+    found: dict[str, list[Stored]] = {}
+    for shard in store.shards:
+        for entry in store.persist(shard, partial(whole, shard)):
+            found.setdefault(entry.name, []).append(entry)
+    return found
 
 
 def info(entry: Stored) -> ScheduleInfo:
@@ -161,12 +182,7 @@ def info(entry: Stored) -> ScheduleInfo:
 
 def infos(store: Store) -> list[ScheduleInfo]:
     """How all schedules stand, by name, faulty and removed ones too. Raises what the store raises."""
-    found: dict[str, ScheduleInfo] = {}
-    for shard in store.shards:
-        for entry in store.persist(shard, partial(whole, shard)):
-            if entry.name not in found or entry.state != "removed":
-                found[entry.name] = info(entry)
-    return sorted(found.values(), key=lambda entry: entry.name)
+    return [info(current(entries)) for _, entries in sorted(all_by_name(store).items())]
 
 
 def history(store: Store, name: str) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -471,12 +471,43 @@ class Lua:
         for_good: bool = False,
         file: str = "",
         revision: str = "",
+        moved: str = "",
         now: int = NOW,
     ) -> Call:
         k = self.keys
         keys = [k.timetable, k.schedules, k.followers, k.revisions]
         keys += [k.schedule(name), k.history(name), k.backfilled(name)]
-        return self.call("remove_schedule", keys, [now, name, known, int(for_good), file, revision])
+        args: list[str | int] = [now, name, known, int(for_good), file, revision]
+        return self.call("remove_schedule", keys, [*args, moved] if moved else args)
+
+    def hand_over(
+        self, name: str, known: str = "", *, file: str = "", revision: str = "", now: int = NOW
+    ) -> Call:
+        k = self.keys
+        keys = [k.timetable, k.schedules, k.followers, k.revisions, k.schedule(name), k.history(name)]
+        return self.call("hand_over", keys, [now, name, known, file, revision])
+
+    def arrive(
+        self,
+        name: str,
+        stored: bytes,
+        fields: Mapping[str, str],
+        *history: bytes,
+        backfilled: Sequence[int] = (),
+    ) -> Call:
+        k = self.keys
+        flat = [text for pair in fields.items() for text in pair]
+        keys = [k.schedules, k.schedule(name), k.history(name), k.backfilled(name)]
+        args: list[str | bytes | int] = [
+            name,
+            stored,
+            len(fields),
+            len(history),
+            *flat,
+            *history,
+            *backfilled,
+        ]
+        return self.call("arrive", keys, args)
 
     def disarm(self, name: str, known: str, reason: str = "no") -> Call:
         k = self.keys

@@ -160,6 +160,12 @@ def _schedules(lua: Lua) -> None:
     lua.put_schedule("report", None, "h4").run()
     lua.remove_schedule("report").run()
     lua.remove_schedule("report", for_good=True).run()
+    lua.put_schedule("report", FAR).run()
+    lua.hand_over("report", now=DUE).run()
+    lua.remove_schedule("report", for_good=True, moved=str(DUE)).run()
+    lua.arrive("report", b"h1{}", {"was": "active", "moved": str(DUE)}, b"{}", backfilled=[DUE]).run()
+    lua.put_schedule("report", None, "h5").run()
+    lua.remove_schedule("report", for_good=True).run()
 
 
 def _overlaps(lua: Lua, now: int) -> None:

@@ -1,0 +1,47 @@
+"""Move: a schedule whose queue lives in another shard goes there, with its pause, its counts and its history.
+
+Two shards have no step in common, so there are three: it is handed over, arrives, and is forgotten where it was; then it is
+put as any other. From the first of them on it has no tick in either shard, so none can be fired twice; it carries the
+instant of that first step, and its next tick is the first one after that instant, so none is lost, however long somebody who
+died between two steps leaves it so. Whoever puts it next, to one shard or the other, completes the move.
+"""
+
+from typing import Any
+
+from oncue.common.shard import Shard
+from oncue.common.store import Store
+from oncue.scheduler.schedule_calls import BY_HAND, Arguments, Origin, remove_schedule
+from oncue.scheduler.standing import Stored
+
+HANDED_OVER, FIRE_FIRST = 1, -3
+"""What ``hand_over`` answers; else the schedule stays where it is."""
+
+
+def hand_over(entry: Stored, known: bytes, origin: Origin = BY_HAND) -> tuple[int, list[Any]]:
+    """One call of lua/hand_over.lua, for a definition of this hash, or any with b"" for it; not repeated."""
+    shard, name = entry.shard, entry.name
+    keys = shard.keys
+    fixed = (keys.timetable, keys.schedules, keys.followers, keys.revisions)
+    own = (keys.schedule(name), keys.history(name))
+    args: Arguments = [shard.now_ms(), name, known, *origin]
+    code, *told = shard.call("hand_over", [*fixed, *own], args)
+    return code, told
+
+
+def arrive(store: Store, entry: Stored, home: Shard, told: list[Any]) -> None:
+    """Makes a schedule that was handed over stand in another shard, and forgets it where it was."""
+    definition, flat, history = told
+    keys, name = home.keys, entry.name
+    there = entry.shard.keys.backfilled(name)
+    backfilled: list[bytes] = store.persist(entry.shard, lambda: entry.shard.command("ZRANGE", there, 0, -1))
+    args: Arguments = [name, definition, len(flat) // 2, len(history), *flat, *history, *backfilled]
+    own = (keys.schedules, keys.schedule(name), keys.history(name), keys.backfilled(name))
+    store.persist(home, lambda: home.call("arrive", own, args))
+    fields = dict(zip(flat[::2], flat[1::2], strict=True))
+    forget(store, entry, fields[b"moved"].decode())
+
+
+def forget(store: Store, entry: Stored, moved: str) -> None:
+    """Takes away what the move of that instant has left behind."""
+    shard, name = entry.shard, entry.name
+    store.persist(shard, lambda: remove_schedule(shard, name, b"", for_good=True, moved=moved))

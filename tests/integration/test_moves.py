@@ -1,0 +1,187 @@
+"""A schedule whose queue lives in another shard moves there whole, whoever is killed in the middle of it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from oncue import App, WrongState
+from oncue.common.configtypes import ScheduleConfig
+from oncue.common.shard import Shard
+from oncue.common.store import Store
+from oncue.common.task import instant
+from oncue.scheduler.move import hand_over
+from oncue.scheduler.schedules import apply, changes
+from oncue.scheduler.standing import all_by_name
+from tests.support.product import HOUR_MS, START_MS, FixedClock, Hands, Passes, app_on, opened
+from tests.support.servers import RedisServer
+
+FILE = "/etc/oncue.yaml"
+# A child that applies the file and is killed after so many of its calls of scripts.
+_CHILD = """
+import os, signal, sys
+from oncue.common.configtypes import ScheduleConfig
+from oncue.common.shard import Shard
+from oncue.scheduler.move import hand_over
+from oncue.scheduler.schedules import apply
+from tests.support.product import FixedClock, opened
+
+url, namespace, clock, file, name, queue, left = sys.argv[1:]
+left, call = int(left), Shard.call
+
+def counted(*args):
+    global left
+    answer = call(*args)
+    left -= 1
+    if not left:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return answer
+
+Shard.call = counted
+place = type("Place", (), {"url": url})
+with opened(place, namespace, shards=2, clock=FixedClock(int(clock))) as store:
+    config = ScheduleConfig(name, "0 * * * *", "UTC", queue, None, catch_up="all", overlap="allow")
+    apply(store, [config], file)
+"""
+
+
+@pytest.fixture
+def store(valkey: RedisServer, namespace: str, clock: FixedClock) -> Iterator[Store]:
+    with opened(valkey, namespace, shards=2, clock=clock) as found:
+        yield found
+
+
+@pytest.fixture
+def app(store: Store) -> App:
+    return app_on(store)
+
+
+@pytest.fixture
+def queues(store: Store) -> list[str]:
+    """One queue of each shard."""
+    found = {store.shard(name).number: name for name in "abcdefgh"}
+    return [found[number] for number in range(len(store.shards))]
+
+
+def entry(name: str, queue: str) -> ScheduleConfig:
+    return ScheduleConfig(name, "0 * * * *", "UTC", queue, None, catch_up="all", overlap="allow")
+
+
+def home(store: Store, name: str) -> list[Shard]:
+    """The shards that know a schedule."""
+    return [found.shard for found in all_by_name(store).get(name, ())]
+
+
+def ran(hands: Hands) -> list[int]:
+    """The hours, counted from the start, whose tasks are ready; they are completed."""
+    tasks = hands.reserve()
+    hands.complete(*tasks)
+    return sorted(int(task.planned_at.timestamp() * 1000 - START_MS) // HOUR_MS for task in tasks if task.planned_at)  # fmt: skip
+
+
+@pytest.mark.parametrize("by_hand", [False, True])
+def test_a_move_takes_pause_counts_history_and_backfilled_instants_along(
+    app: App, store: Store, clock: FixedClock, queues: list[str], by_hand: bool
+) -> None:
+    clock.ms = START_MS + HOUR_MS // 2
+    apply(store, [entry("one", queues[0])], FILE)
+    app.schedules.backfill("one", instant(START_MS), instant(START_MS))
+    clock.ms = START_MS + HOUR_MS
+    Passes(store)()
+    before = app.schedules.pause("one", by="ada", why="audit")
+    history = app.schedules.history("one")
+    clock.ms += HOUR_MS // 2
+    if by_hand:
+        app.schedules.change("one", queue=queues[1])
+    else:
+        config = entry("one", queues[1])
+        assert [change.what for change in changes(store, [config], FILE)] == ["edited"]
+        assert apply(store, [config], FILE).changes == ["edited one"]
+    assert home(store, "one") == [store.shard(queues[1])]
+    after = app.schedules.get("one")
+    kept = ("state", "by", "why", "fired", "backfilled", "created_ms", "last_ms", "late_ms", "changed_at_ms")
+    assert [getattr(after, name) for name in kept] == [getattr(before, name) for name in kept]
+    assert app.schedules.history("one") == history
+    assert app.schedules.backfill("one", instant(START_MS), instant(START_MS)).made == []
+    clock.ms = START_MS + 3 * HOUR_MS
+    assert app.schedules.resume("one").skipped == 2
+    clock.ms += HOUR_MS
+    Passes(store)()
+    assert ran(Hands(store, queues[1:])) == [4]
+
+
+def test_what_is_due_at_the_move_runs_where_it_came_from_and_once(
+    app: App, store: Store, clock: FixedClock, queues: list[str]
+) -> None:
+    apply(store, [entry("one", queues[0])], FILE)
+    clock.ms = START_MS + 2 * HOUR_MS
+    apply(store, [entry("one", queues[1])], FILE)
+    clock.ms += HOUR_MS
+    Passes(store)()
+    assert ran(Hands(store, queues[:1])) == [1, 2]
+    assert ran(Hands(store, queues[1:])) == [3]
+
+
+@pytest.mark.parametrize("goes_back", [False, True])
+@pytest.mark.parametrize("is_paused", [False, True])
+def test_a_move_that_is_killed_anywhere_is_completed_by_the_next_start_and_each_tick_runs_once(
+    app: App,
+    store: Store,
+    valkey: RedisServer,
+    namespace: str,
+    clock: FixedClock,
+    queues: list[str],
+    is_paused: bool,
+    goes_back: bool,
+) -> None:
+    hands = Hands(store, queues)
+    for calls in range(1, 30):
+        clock.ms = START_MS
+        name, file = f"one-{calls}", f"/etc/{calls}.yaml"
+        apply(store, [entry(name, queues[0])], file)
+        clock.ms += HOUR_MS
+        Passes(store)()
+        if is_paused:
+            app.schedules.pause(name, by="ada")
+        clock.ms += HOUR_MS // 2
+        argv = [valkey.url, namespace, str(clock.ms), file, name, queues[1], str(calls)]
+        code = subprocess.run([sys.executable, "-c", _CHILD, *argv], env=dict(os.environ), check=False).returncode  # fmt: skip
+        assert code in (0, -signal.SIGKILL)
+        # Nobody comes for three hours, but for the schedulers that are there.
+        clock.ms = START_MS + 3 * HOUR_MS
+        Passes(store)()
+        clock.ms += HOUR_MS
+        apply(store, [entry(name, queues[0 if goes_back else 1])], file, forced=goes_back)
+        Passes(store)()
+        assert home(store, name) == [store.shard(queues[0 if goes_back else 1])], calls
+        found = app.schedules.get(name)
+        if is_paused:
+            assert (found.state, found.by, found.fired) == ("paused", "ada", 1), calls
+            app.schedules.resume(name)
+            clock.ms += HOUR_MS
+            Passes(store)()
+        assert ran(hands) == ([1, 5] if is_paused else [1, 2, 3, 4]), calls
+        planned = [event["planned"] for event in app.schedules.history(name) if event["what"] == "fired"]
+        assert len(planned) == len(set(planned)) == (2 if is_paused else 4), calls
+        app.schedules.remove(name)
+        if code == 0:
+            return
+    raise AssertionError("the child was killed every time")
+
+
+def test_a_move_cut_short_says_so_and_what_to_do(app: App, store: Store, queues: list[str]) -> None:
+    app.schedules.create("one", cron="0 * * * *", queue=queues[0])
+    (stored,) = all_by_name(store)["one"]
+    hand_over(stored, b"")
+    found = app.schedules.get("one")
+    assert (found.state, found.next_ms) == ("invalid", None)
+    assert "its move to another shard was cut short" in found.reason
+    with pytest.raises(WrongState, match="already"):
+        app.schedules.create("one", cron="0 * * * *", queue=queues[1])
+    assert app.schedules.change("one", queue=queues[1]).state == "active"
+    assert home(store, "one") == [store.shard(queues[1])]

@@ -1,0 +1,62 @@
+"""hand_over, arrive: a schedule leaves one shard and stands in another, without a tick in either until it is put."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.lua.support import NOW, Lua, Task
+
+TICK, LATER = NOW + 1000, NOW + 61_000
+
+
+def fields(told: list[Any]) -> dict[str, str]:
+    flat = [text.decode() for text in told[2]]
+    return dict(zip(flat[::2], flat[1::2], strict=True))
+
+
+def test_what_is_handed_over_has_no_tick_and_the_repeated_call_answers_the_same(lua: Lua) -> None:
+    lua.put_schedule("report", TICK).run()
+    lua.fire(TICK, "report", TICK, LATER, Task("report:1", TICK)).run()
+    told = lua.hand_over("report", now=TICK).run()
+    assert told[0] == 1
+    assert (fields(told)["was"], fields(told)["moved"]) == ("active", str(TICK))
+    assert len(told[3]) == 1
+    assert b"treport" not in lua.timetable()
+    assert lua.hand_over("report", now=TICK + 5).run() == told
+
+
+def test_what_is_due_is_to_be_fired_before_it_is_handed_over(lua: Lua) -> None:
+    lua.put_schedule("report", TICK).run()
+    assert lua.hand_over("report", now=TICK).run() == [-3]
+    lua.pause(NOW, "report").run()
+    assert lua.hand_over("report", now=TICK).run() == [-3]
+    assert lua.hand_over("report", now=TICK - 1).run()[0] == 1
+
+
+def test_what_is_edited_removed_or_of_a_newer_file_stays(lua: Lua) -> None:
+    assert lua.hand_over("report").run() == [0]
+    lua.put_schedule("report", TICK, "h1").run()
+    assert lua.hand_over("report", "h2").run() == [0]
+    assert lua.hand_over("report", "h1", file="f", revision="r1").run() == [-2]
+    lua.remove_schedule("report").run()
+    assert lua.hand_over("report").run() == [0]
+
+
+def test_it_arrives_once_and_goes_on_when_it_is_put(lua: Lua) -> None:
+    mark = {"state": "invalid", "was": "paused", "by": "ada", "moved": str(NOW), "fired": "3"}
+    assert lua.arrive("report", b"h1{}", mark, b'{"what":"fired"}').run() == 1
+    assert lua.arrive("report", b"h2{}", {}).run() == 0
+    assert lua.length(lua.keys.history("report")) == 1
+    assert lua.put_schedule("report", TICK, "h2").run() == [2]
+    found = lua.client.hgetall(lua.keys.schedule("report"))
+    assert (found[b"state"], found[b"by"], found[b"fired"]) == (b"paused", b"ada", b"3")
+    assert found.keys().isdisjoint({b"moved", b"was", b"reason"})
+
+
+def test_only_what_a_move_has_left_behind_is_forgotten(lua: Lua) -> None:
+    lua.put_schedule("report", TICK).run()
+    assert lua.remove_schedule("report", for_good=True, moved=str(NOW)).run() == 0
+    lua.hand_over("report", now=NOW).run()
+    assert lua.remove_schedule("report", for_good=True, moved=str(NOW + 1)).run() == 0
+    assert lua.remove_schedule("report", for_good=True, moved=str(NOW)).run() == 1
+    assert lua.client.hgetall(lua.keys.schedules) == {}
