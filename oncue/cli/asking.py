@@ -1,4 +1,4 @@
-"""What commands on many tasks share: the question before what cannot be undone, and a bar while it takes long."""
+"""What commands share that change much: the question before what cannot be undone, and a bar while it takes long."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -7,20 +7,23 @@ from typing import Annotated
 
 import typer
 
-from oncue.cli.failure import UNUSABLE
+from oncue.cli.failure import NO
+from oncue.common.errors import BadInput
 
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do it without a question.")]
 
 
-def confirm(question: str, yes: bool) -> None:
-    """Goes on if a person agrees, or `--yes` was given; else ends the command. Nobody is asked without a terminal."""
+def confirm(what: str, *, yes: bool) -> None:
+    """Goes on with a yes. Ends the command with code 1 for a no; raises BadInput where nobody can be asked."""
     if yes:
         return
     if not sys.stdin.isatty():
-        print(f"oncue: {question} Give --yes to do it without being asked", file=sys.stderr)
-        raise typer.Exit(UNUSABLE)
-    if not typer.confirm(question, err=True):
-        raise typer.Exit(UNUSABLE)
+        raise BadInput(f"{what}: there is no terminal to ask on; give --yes")
+    # On stderr: stdout may go into a file.
+    print(f"{what}. Go on? [y/N] ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        print("nothing was changed", file=sys.stderr)
+        raise typer.Exit(NO)
 
 
 @contextmanager

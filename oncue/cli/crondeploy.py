@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from oncue.cli.confirm import Yes, confirm
+from oncue.cli.asking import Yes, confirm
 from oncue.cli.failure import NO, printable
 from oncue.cli.options import CONNECTION, Given, Json, settings
 from oncue.cli.output import print_json

@@ -1,12 +1,14 @@
 """`oncue dead`: the tasks that have failed for good."""
 
+from collections.abc import Callable
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from oncue.app import App
 from oncue.cli.asking import Yes, confirm, progress
+from oncue.cli.byid import read_ids, report
 from oncue.cli.failure import printable
 from oncue.cli.options import CONNECTION, Given, Json, settings
 from oncue.cli.output import print_facts, print_json, print_table
@@ -14,10 +16,17 @@ from oncue.cli.schedule import read_time
 from oncue.common.errors import BadInput
 from oncue.common.task import TaskInfo, instant
 
+if TYPE_CHECKING:
+    from oncue.common.deadletters import DeadLetters
+    from oncue.common.store import Progress
+
 dead = typer.Typer(help="List, redrive or purge the tasks that have failed for good.", no_args_is_help=True)
 
 Ids = Annotated[
-    list[str] | None, typer.Argument(metavar="ID...", help="The tasks; without them those of the filter.")
+    list[str] | None,
+    typer.Argument(
+        metavar="ID...", help="The tasks, - for those on stdin, one a line; without any, those of the filter."
+    ),
 ]
 Id = Annotated[str, typer.Argument(metavar="ID", help="The task's id.")]
 Queue = Annotated[str | None, typer.Option("--queue", metavar="NAME", help="Those of this queue.")]
@@ -117,23 +126,22 @@ def redrive(
 ) -> None:
     """Make dead tasks ready once more, as if they had never run.
 
-    Exit code 1: there is no such task, or it is not dead.
+    Exit code 1: one of the ids was not redriven, since it is not dead, or there is no such task.
 
     Example: oncue dead redrive --queue emails --error TimeoutError --yes
     """
-    from oncue.cli.oneshot import opened_app
-
-    chosen = _chosen(ids, _filter(queue, error, from_, to), all_)
-    with opened_app(given) as app:
-        if ids:
-            for task_id in ids:
-                app.dead.redrive(task_id, into)
-            done = len(ids)
-        else:
-            confirm("Redrive all dead tasks of this filter?", yes)
-            with progress("redriven", _dead_in(app, queue)) as tell:
-                done = app.dead.redrive_many(**chosen, to_queue=into, progress=tell)
-    print_json({"redriven": done}) if as_json else print(f"redriven: {done}")
+    chosen, wanted = _chosen(ids, _filter(queue, error, from_, to), all_)
+    if wanted is None:
+        confirm("all dead tasks of this filter will be redriven", yes=yes)
+    _carry_out(
+        given,
+        "redriven",
+        wanted,
+        queue,
+        lambda letters, ids, tell: letters.redrive_ids(ids, into, tell),
+        lambda letters, tell: letters.redrive_many(**chosen, to_queue=into, progress=tell),
+        as_json,
+    )
 
 
 @dead.command()
@@ -151,25 +159,22 @@ def purge(
 ) -> None:
     """Forget dead tasks for good.
 
-    Exit code 1: there is no such task, or it is not dead.
+    Exit code 1: one of the ids was not purged, since it is not dead, or there is no such task.
 
     Example: oncue dead purge --to 2026-01-01T00:00:00Z --yes
     """
-    from oncue.cli.oneshot import opened_app
-
-    chosen = _chosen(ids, _filter(queue, error, from_, to), all_)
-    with opened_app(given) as app:
-        confirm(
-            f"Forget {len(ids)} dead tasks for good?" if ids else "Forget all of this filter for good?", yes
-        )
-        if ids:
-            for task_id in ids:
-                app.dead.purge(task_id)
-            done = len(ids)
-        else:
-            with progress("purged", _dead_in(app, queue)) as tell:
-                done = app.dead.purge_many(**chosen, progress=tell)
-    print_json({"purged": done}) if as_json else print(f"purged: {done}")
+    chosen, wanted = _chosen(ids, _filter(queue, error, from_, to), all_)
+    which = "all dead tasks of this filter" if wanted is None else f"{len(wanted)} dead tasks"
+    confirm(f"{which} will be forgotten for good", yes=yes)
+    _carry_out(
+        given,
+        "purged",
+        wanted,
+        queue,
+        lambda letters, ids, tell: letters.purge_ids(ids, tell),
+        lambda letters, tell: letters.purge_many(**chosen, progress=tell),
+        as_json,
+    )
 
 
 def _filter(queue: str | None, error: str | None, from_: str | None, to: str | None) -> dict[str, Any]:
@@ -177,11 +182,36 @@ def _filter(queue: str | None, error: str | None, from_: str | None, to: str | N
     return {"queue": queue, "error": error, **times}
 
 
-def _chosen(ids: list[str] | None, filters: dict[str, Any], everything: bool) -> dict[str, Any]:
+def _chosen(
+    ids: list[str] | None, filters: dict[str, Any], everything: bool
+) -> tuple[dict[str, Any], list[str] | None]:
+    """The filter, and the ids, None without any."""
     filtered = any(value is not None for value in filters.values())
     if sum((bool(ids), filtered, everything)) != 1:
         raise BadInput("say which: give ids, or a filter (--queue, --error, --from, --to), or --all")
-    return filters
+    return filters, read_ids(ids) if ids else None
+
+
+def _carry_out(
+    given: Given,
+    done: str,
+    ids: list[str] | None,
+    queue: str | None,
+    by_id: "Callable[[DeadLetters, list[str], Progress], dict[str, str]]",
+    by_filter: "Callable[[DeadLetters, Progress], int]",
+    as_json: bool,
+) -> None:
+    from oncue.cli.oneshot import opened_app
+
+    with opened_app(given) as app:
+        if ids is not None:
+            with progress(done, len(ids)) as tell:
+                answers = by_id(app.dead, ids, tell)
+            report(done, answers, as_json)
+            return
+        with progress(done, _dead_in(app, queue)) as tell:
+            number = by_filter(app.dead, tell)
+    print_json({done: number}) if as_json else print(f"{done}: {number}")
 
 
 def _dead_in(app: App, queue: str | None) -> int:

@@ -5,12 +5,14 @@ from typing import Annotated, Any
 
 import typer
 
-from oncue.cli.failure import NO
+from oncue.cli.asking import Yes, confirm, progress
+from oncue.cli.byid import Ids, read_ids, report
 from oncue.cli.options import CONNECTION, Given, Json, settings
 from oncue.cli.output import print_facts, print_json, print_table
 from oncue.cli.schedule import At, In, instant_of, read_later, read_time
+from oncue.common.due import due_ms
 from oncue.common.errors import BadInput
-from oncue.common.task import TaskInfo
+from oncue.common.task import TaskInfo, instant
 
 task = typer.Typer(help="Look at tasks, cancel them, or give them another time.", no_args_is_help=True)
 
@@ -41,64 +43,58 @@ def show(given: Given, id: Id, as_json: Json = False) -> None:
 
 @task.command()
 @settings(*CONNECTION)
-def cancel(given: Given, id: Id, as_json: Json = False) -> None:
-    """Cancel a task.
+def cancel(given: Given, ids: Ids, yes: Yes = False, as_json: Json = False) -> None:
+    """Cancel tasks; before several it asks.
 
-    A task that runs is told, and not tried again. Exit code 1: too late, since it runs, is done or dead; or there is
-    no such task.
+    A task that runs is told, and not tried again. Exit code 1: one was not cancelled, since it runs, is done or dead,
+    or there is no such task.
 
     Example: oncue task cancel 0j3kq8w2x7ab
     """
     from oncue.cli.oneshot import opened_app
 
-    with opened_app(given) as app:
-        cancelled = app.cancel(id)
-    if as_json:
-        print_json({"id": id, "cancelled": cancelled})
-    else:
-        print(
-            "cancelled: it will not run" if cancelled else "too late: it is done, dead, or runs and was told"
-        )
-    if not cancelled:
-        raise typer.Exit(NO)
+    wanted = read_ids(ids)
+    if len(wanted) > 1:
+        confirm(f"{len(wanted)} tasks will be cancelled for good", yes=yes)
+    with opened_app(given) as app, progress("cancelled", len(wanted)) as tell:
+        answers = app.cancel_many(wanted, tell)
+    report("cancelled", answers, as_json)
 
 
 @task.command()
 @settings(*CONNECTION)
-def reschedule(given: Given, id: Id, at: At = None, in_: In = None, as_json: Json = False) -> None:
-    """Give a waiting task another time.
+def reschedule(given: Given, ids: Ids, at: At = None, in_: In = None, as_json: Json = False) -> None:
+    """Give waiting tasks another time, the same for all.
 
-    Exit code 1: it runs, or has ended; or there is no such task.
+    Exit code 1: one was not moved, since it runs or has ended, or there is no such task.
 
     Example: oncue task reschedule 0j3kq8w2x7ab --in 2h
     """
     if at is None and in_ is None:
-        raise BadInput("say when: give --at or --in (or `oncue task run` to have it due now)")
-    _move(given, id, at, read_later(at, in_), as_json)
+        raise BadInput("say when: give --at or --in (or `oncue task run` to have them due now)")
+    _move(given, ids, at, read_later(at, in_), as_json)
 
 
 @task.command()
 @settings(*CONNECTION)
-def run(given: Given, id: Id, as_json: Json = False) -> None:
-    """Make a waiting task due now.
+def run(given: Given, ids: Ids, as_json: Json = False) -> None:
+    """Make waiting tasks due now.
 
-    Exit code 1: it runs, or has ended; or there is no such task.
+    Exit code 1: one was not, since it runs or has ended, or there is no such task.
 
     Example: oncue task run 0j3kq8w2x7ab
     """
-    _move(given, id, None, None, as_json)
+    _move(given, ids, None, None, as_json)
 
 
-def _move(given: Given, task_id: str, at: str | None, later_ms: int | None, as_json: bool) -> None:
+def _move(given: Given, ids: list[str], at: str | None, later_ms: int | None, as_json: bool) -> None:
     from oncue.cli.oneshot import opened_app
 
-    with opened_app(given) as app:
-        app.reschedule(task_id, instant_of(app, at, later_ms))
-        known = app.get(task_id)
-    due = known.due and known.due.isoformat(timespec="milliseconds")
-    print_json({"id": task_id, "state": known.state, "due": due}) if as_json else print(
-        f"due: {due or 'now'}"
-    )
+    wanted = read_ids(ids)
+    with opened_app(given) as app, progress("moved", len(wanted)) as tell:
+        due = instant(due_ms(instant_of(app, at, later_ms), app.store.now_anywhere_ms()))
+        answers = app.reschedule_many(wanted, due, tell)
+    report("moved", answers, as_json, due=due.isoformat(timespec="milliseconds"))
 
 
 @task.command("list")
@@ -116,6 +112,10 @@ def list_(
     to: Annotated[
         str | None, typer.Option("--to", metavar="TIME", help="Those due at TIME or before.")
     ] = None,
+    key: Annotated[
+        str | None,
+        typer.Option("--key", metavar="KEY", help="Those of this unique or debounced key of the queue."),
+    ] = None,
     limit: Annotated[
         int, typer.Option("--limit", min=1, max=100_000, metavar="N", help="About how many.")
     ] = 100,
@@ -132,7 +132,7 @@ def list_(
 
     times: dict[str, Any] = {"from_ts": from_ and read_time(from_), "to_ts": to and read_time(to)}
     with opened_app(given) as app:
-        page = app.list(queue=queue, state=state, **times, cursor=cursor, limit=limit)
+        page = app.list(queue=queue, state=state, **times, key=key, cursor=cursor, limit=limit)
     if as_json:
         print_json({"tasks": [asdict(found) for found in page.tasks], "cursor": page.cursor})
         return

@@ -14,10 +14,12 @@ from typing import Any
 import pytest
 
 from oncue import App
+from oncue.common import record
 from oncue.common.task import instant
 from tests.support.commands import Ended, ended
 from tests.support.ports import free_port
 from tests.support.processes import Process
+from tests.support.product import Hands
 from tests.support.servers import RedisServer
 
 Start = Callable[..., Process]
@@ -48,7 +50,7 @@ def test_a_task_is_scheduled_shown_and_cancelled(oncue: Run, app: App) -> None:
     lines = [line.split() for line in oncue("task", "show", task).output.splitlines()]
     assert ["state:", "delayed"] in lines
     cancelled = oncue("task", "cancel", task)
-    assert (cancelled.code, cancelled.output) == (0, "cancelled: it will not run\n")
+    assert (cancelled.code, cancelled.output) == (0, "cancelled: 1\n")
     assert oncue("stats", "--json").json["emails"]["cancelled"] == 1
 
 
@@ -74,6 +76,37 @@ def test_times_and_data_arrive_as_written(
         assert (known.id, known.priority) == ("mine", 9)
 
 
+def test_all_that_a_schedule_call_takes_can_be_said(oncue: Run, app: App) -> None:
+    own = ("--timeout", "90s", "--retry", '{"max_attempts": 2}')
+    said = oncue("schedule", "q", "1", "--in", "1h", "--expires-in", "2h", *own, "--json").json["id"]
+    (shard,) = app.store.shards
+    known = record.unpack(shard.command("HGET", shard.keys.records, said))
+    assert known.options == {"timeout_s": 90, "retry": {"max_attempts": 2}}
+    late = oncue("schedule", "late", "1", "--expires-in", "1ms").output.strip()
+    assert Hands(app.store, ["late"]).reserve() == []
+    assert app.get(late).reason == "expired"
+    assert oncue("schedule", "q", "1", "--expires", "2100-01-01T00:00:00Z", "--at", "4102444801").code == 2
+    # No replica is there to have it.
+    assert oncue("schedule", "q", "1", "--in", "1h", "--durability", "replicas:1").code == 3
+
+
+def test_a_key_given_twice_is_one_task_that_is_found_by_its_key(oncue: Run, app: App) -> None:
+    unique = ("schedule", "q", "--in", "1h", "--unique", "report", "--unique-for", "1d", "--unique-while")
+    first = oncue(*unique, "running").output.strip()
+    assert oncue(*unique, "waiting").output.strip() == first
+    debounced = ("schedule", "q", "--debounce", "page:17", "--max-wait", "2h", "--in")
+    pushed = [oncue(*debounced, later).output.strip() for later in ("1h", "90m", "5h")]
+    assert len({first, *pushed}) == 2
+    due = app.get(pushed[0]).due
+    assert due is not None
+    assert 7000 < (due - datetime.now(UTC)).total_seconds() < 7201
+    for key, task in (("report", first), ("page:17", pushed[0])):
+        found = oncue("task", "list", "--queue", "q", "--key", key, "--json").json
+        assert ([task["id"] for task in found["tasks"]], found["cursor"]) == ([task], None)
+    assert oncue("task", "list", "--queue", "q", "--key", "none", "--json").json["tasks"] == []
+    assert oncue("task", "list", "--key", "report").code == 2
+
+
 def test_data_comes_from_stdin(oncue: Run, app: App, tmp_path: Path) -> None:
     # stdin of the tests' processes is empty: no JSON, but a text.
     assert oncue("schedule", "q", "-").code == 2
@@ -89,6 +122,17 @@ def test_data_comes_from_stdin(oncue: Run, app: App, tmp_path: Path) -> None:
         (("schedule", "q", "1", "--at", "4102444800000"), "looks like milliseconds"),
         (("schedule", "q", "1", "--in", "5 minutes"), "write a number and ms, s, m, h or d"),
         (("schedule", "q", "1", "--in", "5m", "--at", "0"), "give --at or --in, not both"),
+        (("schedule", "q", "1", "--expires", "0", "--expires-in", "1s"), "give --expires or --expires-in"),
+        (("schedule", "q", "1", "--max-wait", "5"), "--max-wait says more of --debounce"),
+        (("schedule", "q", "1", "--unique-for", "5m"), "--unique-for says more of --unique"),
+        (("schedule", "q", "1", "--unique", "k", "--unique-for", "5"), "--unique-for: found '5'; write"),
+        (("schedule", "q", "1", "--unique", "k", "--unique-while", "asleep"), "allowed: waiting, running"),
+        (("schedule", "q", "1", "--unique", "k", "--debounce", "k"), "give debounce or unique, not both"),
+        (("schedule", "q", "1", "--timeout", "soon"), "--timeout: found 'soon'; write"),
+        (("schedule", "q", "1", "--retry", "max_attempts=2"), "--retry is no JSON"),
+        (("schedule", "q", "1", "--retry", "[2]"), "give an object such as"),
+        (("schedule", "q", "1", "--retry", '{"tries": 2}'), "tries"),
+        (("schedule", "q", "1", "--durability", "paper"), "paper"),
         (("schedule", "q/1", "1"), "q/1"),
         (("schedule", "q", "1", "--priority", "10"), "0 to 9"),
         (("cron", "preview", "61 * * * *"), "minute field: found '61'"),

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
+import pty
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -36,13 +41,91 @@ def bury(app: App, *names: str, queue: str = "emails") -> None:
         worker.bury(task, TimeoutError("[red]no[/red] answer"))
 
 
+def fed(app: App, text: str, *words: str) -> subprocess.CompletedProcess[str]:
+    """A command with that on its stdin."""
+    env = {**os.environ, "ONCUE_URL": str(app.given["url"]), "ONCUE_NAMESPACE": app.given["namespace"]}
+    command = [sys.executable, "-m", "oncue", *words]
+    return subprocess.run(
+        command, input=text, capture_output=True, text=True, env=env, check=False, timeout=60
+    )
+
+
 def test_a_task_gets_another_time_and_is_run_now(oncue: Run, app: App) -> None:
     task_id = app.schedule_task(4e9, 1)
     moved = oncue("task", "reschedule", task_id, "--at", "2035-01-01T00:00:00Z")
-    assert (moved.code, moved.output) == (0, "due: 2035-01-01T00:00:00.000+00:00\n")
-    assert oncue("task", "run", task_id, "--json").json["state"] == "ready"
+    assert (moved.code, moved.output) == (0, "moved: 1, due: 2035-01-01T00:00:00.000+00:00\n")
+    (told,) = oncue("task", "run", task_id, "--json").json
+    assert (told["id"], told["ok"], told["answer"]) == (task_id, True, "moved")
+    assert app.get(task_id).state == "ready"
     assert oncue("task", "reschedule", "never", "--in", "5m").code == 1
     assert oncue("task", "reschedule", task_id).code == 2
+
+
+def test_many_tasks_are_dealt_with_each_with_an_answer_and_one_refusal_is_code_1(
+    oncue: Run, app: App
+) -> None:
+    app.schedule_many([NewTask(4e9, n, id=f"t{n}") for n in range(3)])
+    done = Hands(app.store, ["default"])
+    app.schedule_task(None, 1, id="done")
+    done.complete(*done.reserve())
+    moved = oncue("task", "reschedule", "t0", "t1", "--in", "90s")
+    assert moved.code == 0
+    assert moved.output.startswith("moved: 2, due: ")
+    some = oncue("task", "run", "t0", "done", "never", "t2")
+    assert some.code == 1
+    lines = some.output.splitlines()
+    assert lines[:2] == ["done: it is done", "never: there is no such task, or it finished some time ago"]
+    assert lines[2].startswith("moved: 2 of 4, due: ")
+    refused = oncue("task", "cancel", "t0", "t1")
+    assert (refused.code, "give --yes" in refused.output, app.get("t1").state) == (2, True, "delayed")
+    cancelled = oncue("task", "cancel", "t0", "done", "t1", "t0", "--yes", "--json")
+    assert cancelled.code == 1
+    assert cancelled.json == [
+        {"id": "t0", "ok": True, "answer": "cancelled"},
+        {"id": "done", "ok": False, "answer": "done"},
+        {"id": "t1", "ok": True, "answer": "cancelled"},
+    ]
+
+
+def test_ids_come_from_stdin_one_a_line(app: App) -> None:
+    ids = app.schedule_many([NewTask(4e9, n) for n in range(1200)])
+    listed = "\n".join(["", *ids, "  "])
+    assert fed(app, listed, "task", "cancel", "-").returncode == 2
+    end = fed(app, listed, "task", "cancel", "-", "--yes")
+    assert (end.returncode, end.stdout) == (0, "cancelled: 1200\n")
+    assert {app.get(task_id).state for task_id in ids[::300]} == {"cancelled"}
+    assert fed(app, "", "task", "run", "-").stdout.startswith("moved: 0, due: ")
+    wrong = fed(app, "fine\nno id\n", "task", "run", "-")
+    assert (wrong.returncode, "'no id' is not a task id" in wrong.stderr) == (2, True)
+    bury(app, "one", "two")
+    end = fed(app, "one\nnever\n", "dead", "redrive", "-", "--json")
+    assert (end.returncode, [told["answer"] for told in json.loads(end.stdout)]) == (
+        1,
+        ["redriven", "unknown"],
+    )
+    assert fed(app, "two\n", "dead", "purge", "-", "--yes").stdout == "purged: 1\n"
+
+
+def test_a_terminal_is_asked_and_sees_how_far_it_is(app: App) -> None:
+    ids = app.schedule_many([NewTask(4e9, n) for n in range(1200)])
+    env = {**os.environ, "ONCUE_URL": str(app.given["url"]), "ONCUE_NAMESPACE": app.given["namespace"]}
+    command = [sys.executable, "-m", "oncue", "task", "cancel", *ids]
+    for answer, code in ((b"n\n", 1), (b"y\n", 0)):
+        ours, theirs = pty.openpty()
+        try:
+            os.write(ours, answer)
+            end = subprocess.run(
+                command, stdin=theirs, stderr=theirs, stdout=subprocess.PIPE, env=env, check=False, timeout=60
+            )
+            seen = os.read(ours, 65536)
+        finally:
+            os.close(ours)
+            os.close(theirs)
+        assert (end.returncode, b"1200 tasks will be cancelled for good. Go on? [y/N]" in seen) == (
+            code,
+            True,
+        )
+    assert (end.stdout, b"/1200" in seen) == (b"cancelled: 1200\n", True)
 
 
 def test_tasks_are_listed_by_queue_state_and_time(oncue: Run, app: App) -> None:

@@ -37,13 +37,13 @@ PAGES = [
                      ("250ms", 250), ("0.5s", 500), ("0s", 0)]
 )  # fmt: skip
 def test_durations(text: str, ms: int) -> None:
-    assert duration_ms(text) == ms
+    assert duration_ms(text, "--in") == ms
 
 
 @pytest.mark.parametrize("text", ["", "5", "m", "5 m", "-5m", "5w", "5m ", "1e3s"])
 def test_other_durations_are_refused(text: str) -> None:
-    with pytest.raises(BadInput, match="write a number and ms, s, m, h or d"):
-        duration_ms(text)
+    with pytest.raises(BadInput, match="--in: .* write a number and ms, s, m, h or d"):
+        duration_ms(text, "--in")
 
 
 def test_numbers_are_epoch_seconds_and_all_else_is_left_to_the_store() -> None:
