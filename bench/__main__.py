@@ -35,9 +35,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="make bench ARGS=...", description=__doc__)
     parser.add_argument("--only", metavar="A,B", help=f"experiments: {', '.join(EXPERIMENTS)}")
     parser.add_argument("--peers", metavar="A,B", help=f"peers: {', '.join(environment.ORDER)}")
-    parser.add_argument("--quick", action="store_true", help="smaller numbers, under five minutes")
+    parser.add_argument("--quick", action="store_true", help="smaller numbers, some minutes")
     parser.add_argument(
-        "--huge", action="store_true", help="growth up to 10,000,000 waiting tasks (3 GB, some minutes)"
+        "--huge", action="store_true", help="growth up to 10,000,000 waiting tasks (3 GB, some minutes more)"
     )
     parser.add_argument(
         "--output", metavar="FILE", type=Path, help="the JSON file; bench/results/latest.json else"

@@ -20,21 +20,30 @@ def measure(plan: Plan, peer: str) -> Cells:
     """Fills, weighs, cancels, weighs."""
     number, fill_s = (10_000, 3.0) if plan.quick else (100_000, 6.0)
     with plan.session(peer) as session:
-        session.ask("single", seconds=5, most=3, window=_window())
-        empty = session.server.used_bytes()
+        refusal = session.about["cannot"].get("cancel")
+        empty = _empty(session, cancels=not refusal)
         filled = session.ask("fill", number=number, window=_window(), most_s=fill_s, keep=True)["number"]
         cells: Cells = {"tasks": filled, "per task": (session.server.used_bytes() - empty) / filled}
-        refusal = session.about["cannot"].get("cancel")
         if refusal:
             cells["left"] = cells["cancelled"] = refusal
         else:
-            session.start_schedulers()
             done = session.ask("cancel")
             cells["cancelled"] = done["number"] / done["seconds"]
             cells["left"] = _left(session, empty, float(cells["per task"]) * filled) / filled
     if peer == "oncue" and not plan.quick:
         cells["1,000,000"] = _million(plan, peer)
     return cells
+
+
+def _empty(session: Session, cancels: bool) -> int:
+    """Bytes in use once all that is there but once has come: scripts, connections, the first keys."""
+    session.start_schedulers()
+    if session.schedulers.members:
+        time.sleep(4)
+    session.ask("fill", number=3, window=_window(), most_s=5, keep=cancels)
+    if cancels:
+        session.ask("cancel")
+    return session.server.used_bytes()
 
 
 def _left(session: Session, empty: int, full: float) -> float:
