@@ -42,7 +42,6 @@ def main() -> int:
     parser.add_argument(
         "--output", metavar="FILE", type=Path, help="the JSON file; bench/results/latest.json else"
     )
-    parser.add_argument("--no-charts", action="store_true", help="leave docs/figures as it is")
     given = parser.parse_args()
     experiments = given.only.split(",") if given.only else list(EXPERIMENTS)
     peers = given.peers.split(",") if given.peers else list(environment.ORDER)
@@ -62,8 +61,9 @@ def main() -> int:
         # After each: a run that is broken off has not been in vain.
         path.write_text(json.dumps(found, indent=1) + "\n")
     print(f"written: {path}")
-    if not given.no_charts:
-        _draw(path)
+    # The pages show a whole run; the charts of a part must not take their place.
+    is_whole = not (given.quick or given.only or given.peers)
+    _draw(path, environment.ROOT / "docs" / "figures" if is_whole else environment.HOME / "figures")
     return 0
 
 
@@ -154,13 +154,13 @@ def _cells(plan: Plan, experiment: ModuleType, peer: str) -> Cells:
         return dict.fromkeys((figure.name for figure in experiment.FIGURES), text)
 
 
-def _draw(path: Path) -> None:
+def _draw(path: Path, into: Path) -> None:
     try:
         folder = environment.python("charts", ["matplotlib"])
     except RuntimeError as error:
         print(f"no charts: {error}", file=sys.stderr)
         return
-    command = [str(folder / "bin" / "python"), "-m", "bench.charts", str(path)]
+    command = [str(folder / "bin" / "python"), "-m", "bench.charts", str(path), str(into)]
     subprocess.run(command, cwd=environment.ROOT, check=True)
 
 

@@ -1,6 +1,6 @@
-"""Draws the charts of a run (its JSON) into docs/figures/. Runs in an environment of its own that has matplotlib.
+"""Draws the charts of a run (its JSON) into a folder. Runs in an environment of its own that has matplotlib.
 
-``python -m bench.charts FILE.json [FOLDER]``
+``python -m bench.charts FILE.json FOLDER``
 """
 
 import json
@@ -84,13 +84,15 @@ def _bar(axis: Any, rows: dict[str, dict[str, Any]], panel: Panel) -> None:
         if number is not None:
             axis.barh(at, number, color=OURS if name == "oncue" else PEERS, height=0.7)
         is_number = isinstance(cell, int | float)
-        text = f" {cell:,.0f}" if is_number else f" {textwrap.shorten(str(cell or 'not measured'), 38)}"
+        said = str(cell or "not measured").partition(":")[0]
+        text = f" {cell:,.0f}" if is_number else f" {textwrap.shorten(said, 38)}"
         weight = "bold" if name == "oncue" else "normal"
         colour = INK if is_number else FAINT
         axis.text(number or floor, at, text, va="center", fontsize=8, weight=weight, color=colour)
     axis.set_xscale("log")
     axis.set_xlim(floor, max(known, default=1) * 6)
     axis.set_yticks(range(len(names)), names)
+    axis.set_ylim(-0.6, len(names) - 0.4)
     axis.set_title(panel.title, fontsize=9.5, loc="left")
     axis.set_xlabel(f"logarithmic; {panel.direction}", fontsize=7.5, color=FAINT)
     axis.minorticks_off()
@@ -145,5 +147,4 @@ def _save(figure: Any, run: dict[str, Any], path: Path) -> None:
 
 
 if __name__ == "__main__":
-    default = Path(__file__).parents[1] / "docs" / "figures"
-    main(Path(sys.argv[1]), Path(sys.argv[2]) if len(sys.argv) > 2 else default)
+    main(Path(sys.argv[1]), Path(sys.argv[2]))
