@@ -24,35 +24,57 @@ local MOST_BYTES = 262144
 local keys = {records = KEYS[1], runs = KEYS[2], timetable = KEYS[3], counts = KEYS[4], bands = KEYS[5],
     stale = KEYS[6], armed = KEYS[7], notify = KEYS[8]}
 local now, member, most = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
+local page = tonumber((member or ""):sub(2))
 local slots, needs, placed = {}, {}, {}
-expect(now and most and most > 0 and #ARGV >= 3 and #KEYS == 9 + 3 * (#ARGV - 3))
+expect(now and page and most and most > 0 and #ARGV >= 3 and #KEYS == 9 + 3 * (#ARGV - 3))
 for i = 4, #ARGV do
     local at = 10 + (i - 4) * 3
     slots[ARGV[i]] = {bucket = KEYS[at], ready = KEYS[at + 1], wake = KEYS[at + 2]}
 end
 
-local function waiting_task(text)
-    local id, placement = entry_parts(text)
-    local record = redis.call("HGET", keys.records, id)
-    if not record then
-        return nil, 0
+local entries = redis.call("LRANGE", KEYS[9], 0, 2 * most - 1)
+local names, placements = {}, {}
+for i, text in ipairs(entries) do
+    names[i], placements[i] = entry_parts(text)
+end
+local runs = entries[1] and redis.call("HMGET", keys.runs, unpack(names))
+
+-- Records are read some at a time: as many as surely fit into the bytes left, by the largest seen.
+local records, read, bytes, largest = {}, 0, 0, 4096
+
+local function record_at(i)
+    if i > read then
+        local last = math.min(#names, read + math.max(1, math.floor((MOST_BYTES - bytes) / largest)))
+        for n, record in ipairs(redis.call("HMGET", keys.records, unpack(names, i, last))) do
+            records[read + n] = record
+        end
+        read = last
     end
-    local due, band, queue, seq = header(record)
-    local run = redis.call("HGET", keys.runs, id)
-    run = run and run_parts(run)
-    due = run and run.due or due
-    if not due or seq ~= placement or run and run.state ~= "w" or page_member(due) ~= member then
-        return nil, #record
+    local record = records[i]
+    if record then
+        bytes, largest = bytes + #record, math.max(largest, #record)
     end
-    return {due = due, band = band, queue = queue, id = id, seq = seq}, #record
+    return record
 end
 
-local entries = redis.call("LRANGE", KEYS[9], 0, 2 * most - 1)
-local taken, dropped, bytes = 0, 0, 0
+local function waiting_task(i)
+    local record, text = record_at(i), runs[i]
+    if not record then
+        return nil
+    end
+    local due, band, queue, seq = header(record)
+    local run = text and run_parts(text)
+    due = run and run.due or due
+    if not due or seq ~= placements[i] or run and run.state ~= "w" or math.floor(due / PAGE_MS) ~= page then
+        return nil
+    end
+    return {due = due, band = band, queue = queue, id = names[i], seq = seq}
+end
+
+local taken, dropped = 0, 0
 local moved = {}
-for _, text in ipairs(entries) do
-    local task, size = waiting_task(text)
-    bytes = bytes + size
+for i = 1, #entries do
+    local task = waiting_task(i)
     local name = task and bucket_member(task.due, task.band, task.queue)
     local slot = task and slots[name]
     if task and (not slot or taken >= most) then
