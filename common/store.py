@@ -150,21 +150,34 @@ class Store:
         return self.each(ids, partial(Settling, cancelling(self.keep_finished_ms)), progress)
 
     def reschedule(self, task_id: str, due_ms: int) -> None:
-        """Gives a waiting task another due time; raises NotFound, WrongState (it runs) and AlreadyFinal."""
-        (answer,) = self.reschedule_many([task_id], due_ms).values()
+        """Gives a waiting task another due time.
+
+        Raises NotFound, WrongState (it runs), AlreadyFinal, and BadInput where it would expire before.
+        """
+        (answer,) = self._rescheduled([task_id], due_ms, quiet).values()
         if answer == "unknown":
             raise NotFound(_unknown(task_id))
         if answer == "blocked":
             raise WrongState(f"task {task_id} waits for another task to end, not for a time")
         if answer == "leased":
             raise WrongState(f"task {task_id} is running: only a waiting task can be given another time")
+        if answer.startswith("expires:"):
+            expires = instant(int(answer.removeprefix("expires:")))
+            raise BadInput(
+                f"task {task_id} expires at {expires.isoformat()} and cannot be given the time {instant(due_ms).isoformat()}:"
+                " allowed is any until it expires"
+            )
         if answer != "moved":
             raise AlreadyFinal(
                 f"task {task_id} is {answer} already: only a waiting task can be given another time"
             )
 
     def reschedule_many(self, ids: Iterable[str], due_ms: int, progress: Progress = quiet) -> dict[str, str]:
-        """Moves waiting tasks in bounded steps; for each "moved", or why not: a state, or "unknown"."""
+        """Moves waiting tasks in bounded steps; for each "moved", or why not: a state, "expires" (before), or "unknown"."""
+        answers = self._rescheduled(ids, due_ms, progress)
+        return {task_id: answer.partition(":")[0] for task_id, answer in answers.items()}
+
+    def _rescheduled(self, ids: Iterable[str], due_ms: int, progress: Progress) -> dict[str, str]:
         return self.each(ids, partial(Settling, rescheduling(due_ms)), progress)
 
     def each(

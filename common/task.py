@@ -228,7 +228,7 @@ class TaskInfo:
     ``attempts`` counts reservations, ``failed`` the handler's failures, ``lost`` leases that ended unanswered,
     ``throttled`` runs that were put off by a rate limit; ``error`` is the last failure: type, message, traceback, at_ms.
     ``history`` holds the failures that are kept, at most ten, the last first. ``reason`` says why a task is cancelled
-    where nobody asked for that ("expired", "purged"), and "cancel wished" where somebody did while it ran. ``result``
+    where nobody asked for that ("expired", "purged"), and "cancel wished" of one that runs where somebody did. ``result``
     is what the handler returned, for as long as its ``keep_result_s`` says.
     """
 

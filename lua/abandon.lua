@@ -16,6 +16,7 @@
 -- include: held
 -- include: finish
 -- include: follow
+-- include: abandon_held
 
 local keys = {runs = KEYS[1], timetable = KEYS[2], counts = KEYS[3], records = KEYS[4], finished = KEYS[5],
     errors = KEYS[6], armed = KEYS[7], notify = KEYS[8], followers = KEYS[9]}
@@ -27,11 +28,7 @@ local function abandon(id, token, queue, band)
     if not run then
         return left == "c" and 1 or 0
     end
-    run.state = "c"
-    finish(keys, {{id, run}}, now + remembered)
-    redis.call("HDEL", keys.errors, id)
-    end_lease(keys, queue, band, id, "cancelled")
-    follow(keys, {id}, now)
+    abandon_held(keys, queue, band, id, run, now, now + remembered)
     return 1
 end
 

@@ -9,7 +9,7 @@
 -- Cost  O(tasks given)
 -- States  delayed -> cancelled, ready -> cancelled, blocked -> cancelled
 --
--- A running task with that note that is retried, released or reclaimed is dropped by the next reservation.
+-- A running task with that note is cancelled when it is retried, released or reclaimed.
 -- Dies before: nothing is cancelled. Dies after: the repeated call says "cancelled" again.
 
 -- include: expect

@@ -91,7 +91,7 @@ redis.call("HSET", keys.records, id, record_moved(record, seq, due))
 redis.call("HSET", keys.claims, field, struct.pack(">I6", latest) .. id)
 if waits then
     if run then
-        run.due, run.nonce, run.wished = due, nonce, false
+        run.due, run.nonce = due, nonce
         redis.call("HSET", keys.runs, id, run_text(run))
     end
     take_out(keys, stands, name, page, bucket, old_band, old_queue, id, old_seq)

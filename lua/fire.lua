@@ -81,7 +81,7 @@ local function judged(kind)
     elseif overlap == "skip" then
         return "overlap: " .. last .. " has not ended", nil
     elseif state ~= "b" then
-        if overlap == "replace" then
+        if overlap == "replace" and state == "l" then
             run.wished = true
             redis.call("HSET", keys.runs, last, run_text(run))
         end

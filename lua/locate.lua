@@ -4,7 +4,7 @@
 -- ARGV  1 now in ms, 2 "1" to have records and errors too; then ids
 -- Output  for each task: empty if unknown, else state, due in ms, band, queue, attempts, failed, lost, record, error,
 --         reason, throttled; record and error are empty if not asked for. The reason: why a task is cancelled, where
---         nobody asked for that ("expired", "purged"), or "cancel wished" of one that runs or has run. A cancelled or
+--         nobody asked for that ("expired", "purged"), or "cancel wished" of one that runs. A cancelled or
 --         done task has neither queue nor record any more, and in place of the due time the instant at which it will
 --         be forgotten. So it is with a record that cannot be read.
 -- Cost  O(ids given)

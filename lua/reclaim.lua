@@ -1,12 +1,13 @@
--- reclaim: tasks whose lease has ended go back to the head of ready; one that was lost too often goes among the dead.
+-- reclaim: tasks whose lease has ended go back to the head of ready; one that was lost too often goes among the dead,
+-- and one whose cancel is wished ends as cancelled.
 --
 -- KEYS  1 runs, 2 timetable, 3 counts, 4 records, 5 bands, 6 dead, 7 errors, 8 armed, 9 notify,
---       10 dead_bytes, 11 followers; then for each lease its ready and wake lists
--- ARGV  1 now in ms, 2 how many lost leases are allowed, 3 error (JSON) of a task that is buried for it;
---       then for each lease: its member of the timetable
+--       10 dead_bytes, 11 followers, 12 finished; then for each lease its ready and wake lists
+-- ARGV  1 now in ms, 2 how long finished tasks are remembered in ms, 3 how many lost leases are allowed, 4 error (JSON)
+--       of a task that is buried for it; then for each lease: its member of the timetable
 -- Output  head of the timetable
 -- Cost  O(leases given)
--- States  leased -> ready, leased -> dead
+-- States  leased -> ready, leased -> dead, leased -> cancelled, blocked -> delayed
 --
 -- Dies before: the next scheduler reclaims. Dies after: the tasks are ready. A worker that is late with its answer has
 -- lost the lease as soon as the task is ready again: the state, and later the token, no longer fit.
@@ -22,18 +23,20 @@
 -- include: note_failure
 -- include: dead
 -- include: follow
+-- include: finish
+-- include: abandon_held
 -- include: head
 
 local keys = {runs = KEYS[1], timetable = KEYS[2], counts = KEYS[3], records = KEYS[4], bands = KEYS[5],
     dead = KEYS[6], errors = KEYS[7], armed = KEYS[8], notify = KEYS[9], dead_bytes = KEYS[10],
-    followers = KEYS[11]}
-local now, allowed = tonumber(ARGV[1]), tonumber(ARGV[2])
-expect(now and allowed and #ARGV >= 3 and #KEYS == 11 + 2 * (#ARGV - 3))
+    followers = KEYS[11], finished = KEYS[12]}
+local now, remembered, allowed, failure = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
+expect(now and remembered and allowed and #ARGV >= 4 and #KEYS == 12 + 2 * (#ARGV - 4))
 
 local buried = {}
 local function bury(id, queue, band, run)
     run.state = "x"
-    note_failure(keys, id, ARGV[3])
+    note_failure(keys, id, failure)
     enter_dead(keys, now, id)
     end_lease(keys, queue, band, id, "dead")
     buried[#buried + 1] = id
@@ -52,7 +55,11 @@ local function reclaim(member, ready, wake)
         return
     end
     run.lost = run.lost + 1
-    if run.lost > allowed then
+    if run.wished then
+        run.token = 0
+        abandon_held(keys, queue, band, id, run, now, now + remembered)
+        return
+    elseif run.lost > allowed then
         bury(id, queue, band, run)
     else
         local _, _, _, seq = header(record)
@@ -66,8 +73,8 @@ local function reclaim(member, ready, wake)
     redis.call("HSET", keys.runs, id, run_text(run))
 end
 
-for i = 4, #ARGV do
-    reclaim(ARGV[i], KEYS[2 * i + 4], KEYS[2 * i + 5])
+for i = 5, #ARGV do
+    reclaim(ARGV[i], KEYS[2 * i + 3], KEYS[2 * i + 4])
 end
 follow(keys, buried, now)
 return head(keys)

@@ -1,11 +1,12 @@
--- release: tasks in hand go back to the head of ready, as if they had never been reserved.
+-- release: tasks in hand go back to the head of ready, as if they had never been reserved; those whose cancel is wished
+-- end as cancelled.
 --
--- KEYS  1 runs, 2 timetable, 3 counts, 4 records, 5 bands, 6 armed, 7 notify;
---       8.. ready and wake lists, two for each task
--- ARGV  1 now in ms; then for each task: id, token, queue, band
--- Output  for each task: 1 ready again (now, or before by this token), 0 the lease is lost
+-- KEYS  1 runs, 2 timetable, 3 counts, 4 records, 5 bands, 6 errors, 7 armed, 8 notify, 9 finished, 10 followers;
+--       11.. ready and wake lists, two for each task
+-- ARGV  1 now in ms, 2 how long finished tasks are remembered in ms; then for each task: id, token, queue, band
+-- Output  for each task: 1 ready again or cancelled (now, or before by this token), 0 the lease is lost
 -- Cost  O(tasks given)
--- States  leased -> ready
+-- States  leased -> ready, leased -> cancelled, blocked -> delayed
 --
 -- Dies before: the lease ends, the task is ready again then. Dies after: the repeated call answers 1.
 
@@ -17,17 +18,23 @@
 -- include: arm
 -- include: ready
 -- include: held
+-- include: finish
+-- include: follow
+-- include: abandon_held
 
 local keys = {runs = KEYS[1], timetable = KEYS[2], counts = KEYS[3], records = KEYS[4], bands = KEYS[5],
-    armed = KEYS[6], notify = KEYS[7]}
-local now = tonumber(ARGV[1])
-expect(now and #ARGV % 4 == 1 and #KEYS == 7 + (#ARGV - 1) / 2)
+    errors = KEYS[6], armed = KEYS[7], notify = KEYS[8], finished = KEYS[9], followers = KEYS[10]}
+local now, remembered = tonumber(ARGV[1]), tonumber(ARGV[2])
+expect(now and remembered and #ARGV % 4 == 2 and #KEYS == 10 + (#ARGV - 2) / 2)
 
 local function release(id, token, queue, band, ready, wake)
     local run, left = held_run(keys, id, token)
     local record = run and redis.call("HGET", keys.records, id)
     if not record then
-        return left == "w" and 1 or 0
+        return (left == "w" or left == "c") and 1 or 0
+    elseif run.wished then
+        abandon_held(keys, queue, band, id, run, now, now + remembered)
+        return 1
     end
     local _, _, _, seq = header(record)
     run.state, run.attempts = "w", run.attempts - 1
@@ -39,8 +46,8 @@ local function release(id, token, queue, band, ready, wake)
     return 1
 end
 
-local answers, key = {}, 8
-for i = 2, #ARGV, 4 do
+local answers, key = {}, 11
+for i = 3, #ARGV, 4 do
     answers[#answers + 1] = release(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], KEYS[key], KEYS[key + 1])
     key = key + 2
 end

@@ -5,8 +5,9 @@
 -- ARGV  1 now in ms; then for each task: id, new due time in ms; for the due time that the caller believes it has: the
 --       index in KEYS of its page, and of its bucket, followed by its ready list; and the index of its slot at the new
 --       due time
--- Output  for each task: "moved", "leased", "done", "dead", "cancelled", "blocked", "unknown", or a need: "=<due>:..."
---         that due time, band and queue are the true ones, "p<page>" that page has to be opened first
+-- Output  for each task: "moved", "leased", "done", "dead", "cancelled", "blocked", "unknown", "expires:<instant>" (it
+--         has to have begun by that instant in ms); or a need: "=<due>:..." that due time, band and queue are the true
+--         ones, "p<page>" that page has to be opened first
 -- Cost  O(tasks given), each O(its record)
 -- States  delayed -> ready, ready -> delayed
 --
@@ -56,9 +57,13 @@ local function reschedule(id, new_due, page, bucket, index)
     if otherwise then
         return otherwise
     end
-    local due, band, queue, seq = header(record or "")
+    local due, band, queue, seq, nonce = header(record or "")
     if not due then
         return "unknown"
+    end
+    local expires = (not run or run.attempts == 0) and extras(nonce)
+    if expires and new_due > expires then
+        return string.format("expires:%.0f", expires)
     end
     due = run and run.due or due
     local named = bucket_member(due, band, queue)

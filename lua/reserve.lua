@@ -1,5 +1,5 @@
 -- reserve: takes ready tasks under a lease: the highest band first, then the queue served least for its weight, then by
--- name. Tasks that have expired, or whose cancel was wished while they ran, are dropped on the way as cancelled.
+-- name. Tasks that have expired are dropped on the way as cancelled.
 --
 -- KEYS  1 records, 2 runs, 3 timetable, 4 counts, 5 bands, 6 served, 7 seq, 8 armed, 9 notify, 10 finished, 11 errors,
 --       12 followers;
@@ -43,7 +43,7 @@ left = math.min(left, LARGEST)
 local at, key = 7, 13
 for _ = 1, tonumber(ARGV[6]) do
     local queue = {name = ARGV[at], weight = tonumber(ARGV[at + 1]), wake = KEYS[key], ready = {}, number = 0,
-        dropped = 0, expired = 0}
+        expired = 0}
     for digit in ARGV[at + 2]:gmatch("%d") do
         key = key + 1
         queue.ready[tonumber(digit)] = KEYS[key]
@@ -164,10 +164,10 @@ local function take(queue, band, id, placement, record, text)
         return
     end
     local expires = #nonce > 8 and run.attempts == 0 and extras(nonce)
-    if run.wished or expires and expires < now then
-        run.state, run.token = run.wished and "c" or "e", run.token or 0
+    if expires and expires < now then
+        run.state, run.token = "e", run.token or 0
         dropped[#dropped + 1] = {id, run}
-        queue.dropped, queue.expired = queue.dropped + 1, queue.expired + (run.wished and 0 or 1)
+        queue.expired = queue.expired + 1
         return
     end
     local task = #tasks
@@ -257,11 +257,9 @@ if #ids > 0 then
 end
 
 for _, queue in ipairs(queues) do
-    if queue.dropped > 0 then
-        redis.call("HINCRBY", keys.counts, queue.name .. ":ready", -queue.dropped)
-        redis.call("HINCRBY", keys.counts, queue.name .. ":cancelled", queue.dropped)
-    end
     if queue.expired > 0 then
+        redis.call("HINCRBY", keys.counts, queue.name .. ":ready", -queue.expired)
+        redis.call("HINCRBY", keys.counts, queue.name .. ":cancelled", queue.expired)
         redis.call("HINCRBY", keys.counts, queue.name .. ":expired", queue.expired)
     end
     if queue.number > 0 then

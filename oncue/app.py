@@ -205,7 +205,7 @@ class App:
         """Cancels a task. True: it will not run. False: too late, it runs, is done or dead. Raises NotFound.
 
         A running task is told all the same: its worker learns it with the next renewal of the lease, and the handler
-        sees ``task.cancelled``. Should it fail, or its worker die, it will not run again.
+        sees ``task.cancelled``. Should it fail, or its worker die, it ends as cancelled.
         """
         return self._ready().store.cancel(ids.checked(id))
 
@@ -219,13 +219,17 @@ class App:
     def reschedule(self, id: str, ts: object) -> None:
         """Gives a waiting task another time, ``ts`` as ``schedule_task`` takes it. A retry that waits counts too.
 
-        Raises NotFound, WrongState if it runs, AlreadyFinal if it is done, dead or cancelled.
+        Raises NotFound, WrongState if it runs, AlreadyFinal if it is done, dead or cancelled, and BadInput for a time
+        after that at which it expires.
         """
         store = self._ready().store
         store.reschedule(ids.checked(id), self._instant(store, ts))
 
     def reschedule_many(self, ids: Iterable[str], ts: object, progress: Progress = quiet) -> dict[str, str]:
-        """Gives tasks one other time, in bounded steps; for each "moved", or why not: its state, or "unknown"."""
+        """Gives tasks one other time, in bounded steps.
+
+        For each "moved", or why not: its state, "expires" (before that time), or "unknown".
+        """
         store = self._ready().store
         return store.reschedule_many(checked_all(ids), self._instant(store, ts), progress)
 

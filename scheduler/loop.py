@@ -53,13 +53,13 @@ class Loop:
     ) -> None:
         """``health`` is told when the server is lost and found again; ``max_lost``: see ``Reclaim``.
 
-        ``bounds`` are those of the dead; ``keep_finished_ms``: see ``Fire``.
+        ``bounds`` are those of the dead; ``keep_finished_ms``: how long a task is remembered that ends here.
         """
         self.shard = shard
         self._health = health
         self._fire = Fire(shard, keep_finished_ms)
         self._open_pages = open_pages.OpenPages()
-        self._reclaim = reclaim.Reclaim(max_lost or {})
+        self._reclaim = reclaim.Reclaim(max_lost or {}, keep_finished_ms)
         self._trim = trim.Trim(bounds)
         self._nudge = Nudge()
         self._read = BlockingRead(shard.link, shard.keys.notify, self._nudge)

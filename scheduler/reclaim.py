@@ -13,9 +13,10 @@ KINDS = b"l"
 class Reclaim:
     """A task may lose so many leases, by its queue: one that kills worker after worker must end somewhere."""
 
-    def __init__(self, max_lost: Mapping[str, int]) -> None:
-        """``max_lost`` by queue, each with the default of retry policies."""
+    def __init__(self, max_lost: Mapping[str, int], keep_finished_ms: int = 60_000) -> None:
+        """``max_lost`` by queue, each with the default of retry policies; ``keep_finished_ms``: see ``Fire``."""
         self._max_lost = max_lost
+        self._keep_ms = keep_finished_ms
         self._usual = RetryPolicy().max_lost
 
     def __call__(self, shard: Shard, members: Sequence[bytes]) -> Head:
@@ -23,11 +24,11 @@ class Reclaim:
         groups: dict[int, list[bytes]] = {}
         for member in members:
             groups.setdefault(self._max_lost.get(_queue(member), self._usual), []).append(member)
-        heads = [_reclaim(shard, group, allowed) for allowed, group in groups.items()]
+        heads = [_reclaim(shard, group, self._keep_ms, allowed) for allowed, group in groups.items()]
         return heads[-1]
 
 
-def _reclaim(shard: Shard, members: Sequence[bytes], allowed: int) -> Head:
+def _reclaim(shard: Shard, members: Sequence[bytes], keep_ms: int, allowed: int) -> Head:
     keys = shard.keys
     lists: list[bytes] = []
     for member in members:
@@ -45,10 +46,11 @@ def _reclaim(shard: Shard, members: Sequence[bytes], allowed: int) -> Head:
         keys.notify,
         keys.dead_bytes,
         keys.followers,
+        keys.finished,
     )
     now = shard.now_ms()
-    answer = shard.call("reclaim", [*fixed, *lists], [now, allowed, _reason(now, allowed), *members])
-    return head_of(answer)
+    args: list[bytes | str | int] = [now, keep_ms, allowed, _reason(now, allowed), *members]
+    return head_of(shard.call("reclaim", [*fixed, *lists], args))
 
 
 def _queue(member: bytes) -> str:

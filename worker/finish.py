@@ -183,7 +183,7 @@ def ends(shard: Shard) -> Sequence[bytes]:
 
 
 def retry(shard: Shard, outcomes: Sequence[Retry], keep_ms: int) -> list[int]:
-    """Tasks are delayed again; for each 1, or 0 if its lease is lost."""
+    """Tasks are delayed again, or cancelled where that is wished; for each 1, or 0 if its lease is lost."""
     keys = shard.keys
     now = shard.now_ms()
     table = KeyTable(
@@ -195,8 +195,10 @@ def retry(shard: Shard, outcomes: Sequence[Retry], keep_ms: int) -> list[int]:
         keys.errors,
         keys.armed,
         keys.notify,
+        keys.finished,
+        keys.followers,
     )
-    args: list[bytes | str | int] = [now]
+    args: list[bytes | str | int] = [now, keep_ms]
     for outcome in outcomes:
         task, due = outcome.task, outcome.due_ms
         at = table.add(*slot(keys, now, due, task.priority, task.queue, alone=True))
@@ -219,16 +221,17 @@ def bury(shard: Shard, outcomes: Sequence[Bury], keep_ms: int) -> list[int]:
 
 
 def release(shard: Shard, outcomes: Sequence[Release], keep_ms: int) -> list[int]:
-    """Tasks are ready again as if never reserved; for each 1, or 0 if its lease is lost."""
+    """Tasks are ready again as if never reserved, or cancelled where that is wished; for each 1, or 0 if its lease is lost."""
     keys = shard.keys
     lists: list[bytes] = []
-    args: list[bytes | str | int] = [shard.now_ms()]
+    args: list[bytes | str | int] = [shard.now_ms(), keep_ms]
     # The last one first: each goes to the head, so the first of them comes out in front.
     for outcome in reversed(outcomes):
         task = outcome.task
         lists += (keys.ready(task.queue, task.priority), keys.wake(task.queue))
         args += (task.id, task.token, task.queue, task.priority)
-    fixed = (keys.runs, keys.timetable, keys.counts, keys.records, keys.bands, keys.armed, keys.notify)
+    first = (keys.runs, keys.timetable, keys.counts, keys.records, keys.bands, keys.errors)
+    fixed = (*first, keys.armed, keys.notify, keys.finished, keys.followers)
     answers: list[int] = shard.call("release", [*fixed, *lists], args)
     return answers[::-1]
 

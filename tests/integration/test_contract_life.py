@@ -115,9 +115,44 @@ def test_a_running_task_learns_of_its_cancel_with_the_next_renewal(app: App, han
     assert app.cancel("it") is False
     assert (app.get("it").state, app.get("it").reason) == ("leased", "cancel wished")
     assert worker.renew(task) == [2]
-    worker.retry(task, START_MS)
-    assert worker.reserve() == []
+    with pytest.raises(WrongState, match="it is running"):
+        app.run_now("it")
+    worker.retry(task, START_MS + MINUTE_MS)
     assert app.get("it").state == "cancelled"
+    with pytest.raises(AlreadyFinal, match="is cancelled already"):
+        app.run_now("it")
+
+
+def test_a_task_is_not_given_a_time_after_its_end_in_time(app: App, clock: FixedClock) -> None:
+    task_id = app.schedule_task(at(1000), 1, expires=at(2000))
+    with pytest.raises(
+        BadInput,
+        match=r"expires at 2027-01-15T08:00:02\+00:00 and cannot be given the time 2027-01-15T08:00:03",
+    ):
+        app.reschedule(task_id, at(3000))
+    assert app.reschedule_many([task_id], at(3000)) == {task_id: "expires"}
+    app.reschedule(task_id, at(2000))
+    clock.pass_ms(2001)
+    with pytest.raises(BadInput, match="expires at"):
+        app.run_now(task_id)
+
+
+def test_a_running_task_that_was_cancelled_ends_when_its_handler_fails(real: App) -> None:
+    begun, cancelled, runs = Event(), Event(), list[int]()
+
+    def handler(task: Task) -> None:
+        runs.append(task.attempt)
+        begun.set()
+        assert cancelled.wait(20)
+        raise ValueError("would be tried again in an hour")
+
+    task_id = real.schedule_task(None, 1, retry={"backoff": "fixed", "first_s": 3600.0})
+    with running(real.store, handlers={"default": handler}):
+        assert begun.wait(20)
+        assert real.cancel(task_id) is False
+        cancelled.set()
+        until(lambda: real.get(task_id).state == "cancelled", 5)
+    assert runs == [1]
 
 
 def test_a_handler_sees_that_it_is_cancelled_and_may_give_its_task_back(real: App) -> None:

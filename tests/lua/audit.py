@@ -24,7 +24,7 @@ class _Found:
 
     def is_live(self, entry: bytes) -> bool:
         record, run = self.records.get(entry[:-4]), self.runs.get(entry[:-4])
-        return record is not None and record[1:5] == entry[-4:] and (run is None or run[:1] in (b"w", b"W"))
+        return record is not None and record[1:5] == entry[-4:] and (run is None or run[:1] == b"w")
 
     def count(self, entries: list[bytes], state: str, name: bytes) -> None:
         for entry in entries:

@@ -283,8 +283,9 @@ class Lua:
         self, now: int, due: int, *held: Held, error: str = '{"type":"Boom"}', counted: str = "failed"
     ) -> Call:
         k = self.keys
-        table = KeyTable(k.runs, k.timetable, k.counts, k.records, k.bands, k.errors, k.armed, k.notify)
-        args: list[Arg] = [now]
+        fixed = (k.runs, k.timetable, k.counts, k.records, k.bands, k.errors, k.armed, k.notify)
+        table = KeyTable(*fixed, k.finished, k.followers)
+        args: list[Arg] = [now, KEEP]
         for task in held:
             at = table.add(*slot(k, now, due, task.band, task.queue, alone=True))
             args += (*task.args, due, error, at, counted)
@@ -299,10 +300,11 @@ class Lua:
 
     def release(self, now: int, *held: Held) -> Call:
         k = self.keys
-        keys = [k.runs, k.timetable, k.counts, k.records, k.bands, k.armed, k.notify]
+        keys = [k.runs, k.timetable, k.counts, k.records, k.bands, k.errors, k.armed, k.notify]
+        keys += (k.finished, k.followers)
         for task in held:
             keys += (k.ready(task.queue, task.band), k.wake(task.queue))
-        return self.call("release", keys, [now, *(arg for task in held for arg in task.args)])
+        return self.call("release", keys, [now, KEEP, *(arg for task in held for arg in task.args)])
 
     def renew(self, now: int, *held: Held, lease: int = LEASE) -> Call:
         args = [arg for task in held for arg in task.args]
@@ -311,12 +313,11 @@ class Lua:
     def reclaim(self, now: int, *leases: bytes, allowed: int = 3) -> Call:
         k = self.keys
         keys = [k.runs, k.timetable, k.counts, k.records, k.bands, k.dead, k.errors, k.armed, k.notify]
-        keys.append(k.dead_bytes)
-        keys.append(k.followers)
+        keys += (k.dead_bytes, k.followers, k.finished)
         for member in leases:
             queue = member[2:].partition(b":")[0].decode()
             keys += (k.ready(queue, int(member[1:2])), k.wake(queue))
-        return self.call("reclaim", keys, [now, allowed, '{"type":"Lost"}', *leases])
+        return self.call("reclaim", keys, [now, KEEP, allowed, '{"type":"Lost"}', *leases])
 
     def guard(self, now: int, *queues: str) -> Call:
         k = self.keys

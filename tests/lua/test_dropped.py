@@ -1,11 +1,11 @@
-"""A running task whose cancel is wished is told and never run again; one that has not begun in time is dropped."""
+"""A running task whose cancel is wished is told and ends at once; one that has not begun in time is dropped."""
 
 from __future__ import annotations
 
 import pytest
 
 from tests.lua.audit import leftovers
-from tests.lua.support import KEEP, LEASE, NOW, Held, Lua, Task
+from tests.lua.support import KEEP, LEASE, NOW, Call, Held, Lua, Task
 
 NONCE = b"12345678"
 
@@ -41,27 +41,71 @@ def test_a_task_that_ends_well_in_spite_of_the_wish_is_done(lua: Lua) -> None:
     assert reason(lua, NOW) == ("done", "")
 
 
-@pytest.mark.parametrize("how", ["retry", "release", "reclaim"])
-def test_a_task_that_would_run_again_does_not(lua: Lua, how: str) -> None:
+def gone_wrong(lua: Lua, held: Held) -> dict[str, Call]:
+    """How a task comes out of its worker's hand without having ended."""
+    return {
+        "failed": lua.retry(NOW + LEASE, NOW + 3_600_000, held),
+        "failed, to be tried at once": lua.retry(NOW + LEASE, NOW, held),
+        "snoozed": lua.retry(NOW + LEASE, NOW + 3_600_000, held, counted="nothing"),
+        "released": lua.release(NOW + LEASE, held),
+        "lost": lua.reclaim(NOW + LEASE, held.lease),
+        "lost too often": lua.reclaim(NOW + LEASE, held.lease, allowed=0),
+    }
+
+
+HOW = ["failed", "failed, to be tried at once", "snoozed", "released", "lost", "lost too often"]
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_a_task_that_would_run_again_is_cancelled_at_once(lua: Lua, how: str) -> None:
     held = wished(lua)
-    if how == "retry":
-        lua.retry(NOW, NOW, held).run()
-    elif how == "release":
-        lua.release(NOW, held).run()
-    else:
-        lua.reclaim(NOW + LEASE, held.lease).run()
-    now = NOW + LEASE
-    assert reason(lua, now)[1] == "cancel wished"
-    assert lua.take_all(now) == []
+    call, now = gone_wrong(lua, held)[how], NOW + LEASE
+    first = call.run()
     assert reason(lua, now) == ("cancelled", "")
     assert lua.counts() == {"cancelled": 1}
+    assert call.run() == first
+    assert lua.cancel_wherever(now, "a") == "cancelled"
+    assert lua.reschedule_wherever(now, "a", now) == "cancelled"
+    assert lua.take_all(now) == []
     nothing_is_left(lua, now)
 
 
-def test_a_second_cancel_of_a_task_that_waits_again_ends_it_at_once(lua: Lua) -> None:
-    lua.retry(NOW, NOW + 50, wished(lua)).run()
-    assert lua.cancel_wherever(NOW, "a") == "cancelled"
-    assert lua.counts() == {"cancelled": 1}
+def test_the_holder_of_a_lost_lease_is_told_so_though_its_task_is_cancelled(lua: Lua) -> None:
+    held = wished(lua)
+    lua.reclaim(NOW + LEASE, held.lease).run()
+    assert lua.retry(NOW + LEASE, NOW, held).run() == [0]
+    assert lua.abandon(NOW + LEASE, held).run() == [0]
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_what_waits_for_the_end_of_a_task_whose_cancel_is_wished_need_not_wait_for_its_next_run(
+    lua: Lua, how: str
+) -> None:
+    lua.put_schedule("report", NOW).run()
+    lua.trigger(NOW, "report", Task("a")).run()
+    (held,) = lua.take_all(NOW)
+    assert lua.trigger(NOW, "report", Task("b")).run() == [b"blocked"]
+    lua.cancel_wherever(NOW, "a")
+    gone_wrong(lua, held)[how].run()
+    lua.promote_due(NOW + LEASE)
+    assert [task.id for task in lua.take_all(NOW + LEASE)] == ["b"]
+
+
+def test_a_running_task_is_not_moved_whether_its_cancel_is_wished_or_not(lua: Lua) -> None:
+    wished(lua)
+    lua.one("b")
+    assert lua.reschedule(NOW, NOW, Task("a"), Task("b")).run() == [b"leased"] * 2
+
+
+@pytest.mark.parametrize("to", [NOW + 11, NOW + 3_600_000])
+def test_a_task_is_not_moved_beyond_its_end_in_time(lua: Lua, to: int) -> None:
+    expiring(lua, NOW + 10)
+    assert lua.reschedule_wherever(NOW, "a", to) == f"expires:{NOW + 10}"
+    assert lua.reschedule_wherever(NOW, "a", NOW + 10) == "moved"
+    lua.promote_due(NOW + 10)
+    (held,) = lua.take_all(NOW + 10)
+    lua.retry(NOW + 10, NOW + 20, held).run()
+    assert lua.reschedule_wherever(NOW + 10, "a", to) == "moved"
 
 
 def test_a_task_that_fails_for_good_in_spite_of_the_wish_is_dead(lua: Lua) -> None:

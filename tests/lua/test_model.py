@@ -37,13 +37,19 @@ class Known:
     attempts: int = 0
     wished: bool = False
     purged: bool = False
+    expired: bool = False
     latest: int = 0
     claims: bool = False
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether somebody has cancelled it: it has not expired, and was not purged."""
+        return self.state == "cancelled" and not self.expired and not self.purged
 
     def is_dropped(self, now: int) -> bool:
         """Whether a reservation drops it, should it come upon it."""
         expired = self.attempts == 0 and 0 < self.task.expires < now
-        return self.state == "waiting" and (self.wished or expired)
+        return self.state == "waiting" and expired
 
 
 @dataclass
@@ -150,7 +156,7 @@ class ShardMachine(RuleBasedStateMachine):
         if pending:
             (known,) = pending
             assert found == known.task.id
-            known.due, known.wished, known.task = min(due, known.latest), False, task._replace(id=found)
+            known.due, known.task = min(due, known.latest), task._replace(id=found)
         else:
             assert found == task.id
             for known in self.model.tasks.values():
@@ -200,8 +206,7 @@ class ShardMachine(RuleBasedStateMachine):
             if known.state == "leased":
                 known.wished = True
             if known.state == "waiting":
-                known.forgotten_at = self.now + KEEP
-                self.model.ended(known, "cancelled")
+                self._cancelled(known)
 
     @rule(data=st.data(), offset=instants)
     def reschedule(self, data: st.DataObject, offset: int) -> None:
@@ -210,9 +215,12 @@ class ShardMachine(RuleBasedStateMachine):
         due = max(0, self.now + offset) // 1000 * 1000
         for task_id in data.draw(st.lists(st.sampled_from(sorted(self.model.tasks)), max_size=12)):
             known = self.model.tasks[task_id]
+            expires = 0 if known.attempts else known.task.expires
             expected = "moved" if known.state == "waiting" else known.state
+            if known.state == "waiting" and 0 < expires < due:
+                expected = f"expires:{expires}"
             assert self.lua.reschedule_wherever(self.now, task_id, due) == expected
-            if known.state == "waiting":
+            if expected == "moved":
                 known.due = due
 
     @rule(data=st.data(), into=st.sampled_from(["", *QUEUES]))
@@ -286,6 +294,10 @@ class ShardMachine(RuleBasedStateMachine):
             if known.state == "leased" and known.ends <= self.now:
                 known.lost += 1
                 known.answered = ""
+                if known.wished:
+                    self._cancelled(known)
+                    known.token = 0
+                    continue
                 known.state = "waiting" if known.lost <= ALLOWED_LOST else "dead"
                 known.token = 0 if known.state == "waiting" else known.token
 
@@ -323,11 +335,14 @@ class ShardMachine(RuleBasedStateMachine):
         states = self.lua.states(self.now, *(known.task.id for known in may))
         for known, state in zip(may, states, strict=True):
             if state == "cancelled":
-                known.forgotten_at = self.now + KEEP
-                self.model.ended(known, "cancelled")
-                if not known.wished:
-                    key = known.task.queue, "expired"
-                    self.model.totals[key] = self.model.totals.get(key, 0) + 1
+                self._cancelled(known)
+                known.expired = True
+                key = known.task.queue, "expired"
+                self.model.totals[key] = self.model.totals.get(key, 0) + 1
+
+    def _cancelled(self, known: Known) -> None:
+        known.forgotten_at = self.now + KEEP
+        self.model.ended(known, "cancelled")
 
     def _given(self, given: list[Held]) -> None:
         self._dropped()
@@ -355,6 +370,8 @@ class ShardMachine(RuleBasedStateMachine):
         call = self.lua.retry(self.now, due, held) if op == "retry" else getattr(self.lua, op)(self.now, held)
         if not known or not mine or known.state != "leased":
             repeated = mine and known is not None and known.state == known.answered == STATE_OF[op]
+            # What was to wait again may have been cancelled by now, or have ended so at once.
+            repeated |= mine and op in ("retry", "release") and known is not None and known.is_cancelled
             assert call.run() == [int(repeated)]
             return
         assert call.run() == [1]
@@ -363,6 +380,9 @@ class ShardMachine(RuleBasedStateMachine):
         if op == "complete":
             known.forgotten_at = self.now + KEEP
             self.model.ended(known, "done")
+            return
+        if known.wished and op in ("retry", "release"):
+            self._cancelled(known)
             return
         known.state = STATE_OF[op]
         known.failed += op in ("retry", "bury")

@@ -39,6 +39,21 @@ def _late(lua: Lua) -> None:
     lua.promote_due(FAR)
     for held in lua.take_all(FAR, Asked("z")):
         lua.commit(FAR, held).run()
+    _wished(lua)
+
+
+def _wished(lua: Lua) -> None:
+    """Tasks whose cancel is wished while they run, each with another behind it."""
+    lua.put_schedule("wished", far(FAR)).run()
+    for n in range(3):
+        now = FAR + n
+        lua.trigger(now, "wished", Task(f"wished{n}", now, "y"), queue="y").run()
+        (held,) = lua.take_all(now, Asked("y"))
+        lua.trigger(now, "wished", Task(f"after{n}", now, "y"), queue="y").run()
+        lua.cancel_wherever(now, held.id)
+        ends = (lua.retry(now, now, held), lua.release(now, held), lua.reclaim(now + LEASE, held.lease))
+        ends[n].run()
+        lua.cancel_wherever(now, f"after{n}")
 
 
 def _delayed(lua: Lua) -> None:
