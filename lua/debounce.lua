@@ -82,6 +82,7 @@ else
     elseif redis.call("HEXISTS", keys.records, id) == 1 then
         return {"taken", id}
     elseif before then
+        drop_claim(keys, id, before)
         redis.call("HDEL", keys.runs, id)
     end
 end

@@ -49,9 +49,7 @@ local function forget(id, run)
         redis.call("ZADD", keys.holding, ends, id)
         return
     end
-    if holder == id then
-        redis.call("HDEL", keys.claims, field)
-    end
+    drop_claim(keys, id, run)
     redis.call("HDEL", keys.runs, id)
 end
 

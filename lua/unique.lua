@@ -51,6 +51,7 @@ elseif redis.call("HEXISTS", keys.records, id) == 1 then
     return ""
 end
 if before then
+    drop_claim(keys, id, before)
     redis.call("HDEL", keys.runs, id)
 end
 local seq = redis.call("INCR", keys.seq) % 4294967296

@@ -7,6 +7,15 @@ local function claim_parts(text)
     return (struct.unpack(">I6", text)), text:sub(7)
 end
 
+-- The claim of a mark that goes, goes with it, unless another task has the key by now.
+local function drop_claim(keys, id, run)
+    local _, field = extras(run.nonce)
+    local _, holder = claim_parts(field and redis.call("HGET", keys.claims, field))
+    if holder == id then
+        redis.call("HDEL", keys.claims, field)
+    end
+end
+
 -- The task that holds a claim: its state ("waiting", "leased", "done", or nil for what holds nothing any more), its
 -- record, its run if it has one, and the nonce of the call that made it or changed it last. A task that has the id by
 -- now, but was made for another key or for none, holds nothing.

@@ -248,3 +248,19 @@ def test_a_task_that_has_the_id_by_now_and_another_key_or_none_holds_nothing(lua
     lua.complete(NOW, *lua.take_all(NOW)).run()
     assert lua.schedule(NOW, Task("rep", DUE, nonce=b"%08d" % 2)).run() == [1]
     assert lua.unique(NOW, Task("next", NOW, nonce=b"%08d" % 3, claim=b"uq:key")).run() == b"next"
+
+
+@pytest.mark.parametrize("until", [0, NOW + 9 * KEEP], ids=["remembered", "holding"])
+def test_an_id_that_comes_back_with_another_key_leaves_its_former_key_nothing(lua: Lua, until: int) -> None:
+    for n, now in enumerate((NOW, NOW + KEEP + STEP)):
+        assert (
+            lua.unique(now, Task("rep", now, nonce=b"%08d" % n, claim=b"uq:%d" % n), until=until).run()
+            == b"rep"
+        )
+        lua.complete(now, *lua.take_all(now)).run()
+        if until:
+            lua.sweep(now + KEEP).run()
+    assert lua.client.hkeys(lua.keys.claims) == [b"uq:1"]
+    now = NOW + KEEP + STEP + 1
+    assert lua.debounced(now, Task("rep", now, nonce=b"%08d" % 3, claim=b"dq:1")) == "rep"
+    assert lua.client.hkeys(lua.keys.claims) == [b"dq:1"]
