@@ -72,10 +72,10 @@ local let_go = redis.call("ZRANGEBYSCORE", keys.holding, "-inf", now, "WITHSCORE
 for n = 1, #let_go, 2 do
     local id = let_go[n]
     local run = mark(id, tonumber(let_go[n + 1]))
+    redis.call("ZREM", keys.holding, id)
     if run then
         forget(id, run)
     end
-    redis.call("ZREM", keys.holding, id)
 end
 
 local first, holder = redis.call("LINDEX", keys.finished, 0), redis.call("ZRANGE", keys.holding, 0, 0, "WITHSCORES")
