@@ -15,18 +15,24 @@ _MOVED = {
 def explain_limits(timing: Timing) -> str:
     """Start, end, count, exclusions and jitter, each after a semicolon; nothing where there are none."""
     said = []
-    if timing.start is not None:
-        said.append(f"from {timing.start} on")
-    if timing.end is not None:
-        said.append(f"until {timing.end}")
-    if timing.count is not None:
-        said.append(f"{timing.count} time{'s' if timing.count > 1 else ''}")
     if timing.exclude:
         said.append(f"not on {_entries(timing)}{_MOVED[timing.on_excluded]}")
     if timing.jitter_s:
         said.append(f"up to {words_of(timing.jitter_s)} later, settled by its name and instant")
     if not timing.enabled:
         said.append("switched off")
+    return explain_bounds(timing) + "".join(f"; {words}" for words in said)
+
+
+def explain_bounds(timing: Timing) -> str:
+    """Start, end and count, each after a semicolon."""
+    said = []
+    if timing.start is not None:
+        said.append(f"from {timing.start} on")
+    if timing.end is not None:
+        said.append(f"until {timing.end}")
+    if timing.count is not None:
+        said.append(f"{timing.count} time{'s' if timing.count > 1 else ''}")
     return "".join(f"; {words}" for words in said)
 
 

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from oncue import worksettings
 from oncue.common import ids, record
 from oncue.common.configtypes import ScheduleConfig
 from oncue.common.due import due_ms
@@ -47,10 +48,11 @@ class Schedules:
     def create(self, name: str, **settings: Any) -> ScheduleInfo:
         """Creates a schedule. ``settings`` are named like the fields of ``ScheduleConfig``: cron, timezone, queue, ...
 
-        Raises WrongState if there is one of that name.
+        ``command=[...]`` or ``http={...}``, and what goes with them in the file, make it one without a handler. Raises
+        WrongState if there is one of that name.
         """
         usual = {"cron": None, "timezone": "UTC", "queue": DEFAULT_QUEUE, "data": None}
-        definition = self._defined(_name(name), usual | settings)
+        definition = self._defined(_name(name), usual, settings)
         shard = self._store.shard(definition.config.queue)
         for other in self._store.shards:
             if other is not shard and self._is_in(other, name):
@@ -70,7 +72,7 @@ class Schedules:
         if entry.state == "removed":
             raise NotFound(f"schedule {name} was removed")
         before = _read(entry).config
-        definition = self._defined(name, {key: getattr(before, key) for key in _SETTINGS} | settings)
+        definition = self._defined(name, {key: getattr(before, key) for key in _SETTINGS}, settings)
         shard = self._store.shard(definition.config.queue)
         answer = schedule_calls.CHANGED_MEANWHILE
         if bring(self._store, entry, shard, entry.hash):
@@ -154,9 +156,11 @@ class Schedules:
         """All schedules by name, faulty and removed ones too."""
         return standing.infos(self._store)
 
-    def _defined(self, name: str, settings: dict[str, Any]) -> Definition:
-        for key in settings.keys() - _SETTINGS:
-            raise BadInput(f"{key!r} is no setting of a schedule; allowed: {', '.join(sorted(_SETTINGS))}")
+    def _defined(self, name: str, before: dict[str, Any], given: dict[str, Any]) -> Definition:
+        for key in given.keys() - _SETTINGS - worksettings.KEYS:
+            allowed = ", ".join(sorted(_SETTINGS | worksettings.KEYS))
+            raise BadInput(f"{key!r} is no setting of a schedule; allowed: {allowed}")
+        settings = before | worksettings.described(given, before)
         record.encoded(settings["data"], self._max_data_bytes)
         if isinstance(settings["data"], bytes | bytearray | memoryview):
             raise BadInput("the data of a schedule is JSON, not bytes")

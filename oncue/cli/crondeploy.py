@@ -1,7 +1,6 @@
 """`oncue cron diff` and `oncue cron apply`: a file against the store, and the deployment of a file."""
 
 import sys
-from dataclasses import fields
 from typing import Annotated, Any
 
 import typer
@@ -101,7 +100,8 @@ def _end(file: str, config: Any) -> None:
 
 
 def _compared(change: Any, now_ms: int) -> dict[str, Any]:
-    from oncue.cli.schedulelist import shown
+    from oncue.cli.edited import edited
+    from oncue.cli.schedulelist import limited, shown
     from oncue.scheduler.definition import rule_of
     from oncue.scheduler.standing import info
 
@@ -114,7 +114,8 @@ def _compared(change: Any, now_ms: int) -> dict[str, Any]:
     return {
         "name": change.name,
         "what": change.what,
-        "settings": _edited(before.config if before else None, change.after),
+        "when": limited(change.after) if change.after is not None else None,
+        "settings": edited(before.config if before else None, change.after),
         "next_before": shown(old, before.config if before else None),
         "next_after": shown(new, change.after),
         "ticks": "paused" if paused and change.after is not None else _direction(old, new),
@@ -125,18 +126,6 @@ def _direction(old: int | None, new: int | None) -> str:
     if old is None or new is None:
         return "none" if old is new else "start" if old is None else "end"
     return "same" if old == new else "earlier" if new < old else "later"
-
-
-def _edited(before: Any, after: Any) -> dict[str, list[object]]:
-    """What differs between two definitions: each setting with its value before and after."""
-    if before is None or after is None:
-        return {}
-    pairs = {
-        key.name: [getattr(before, key.name), getattr(after, key.name)]
-        for key in fields(after)
-        if key.name != "line"
-    }
-    return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
 
 
 _SIGNS = {"created": "+", "edited": "~", "removed": "-"}
@@ -154,6 +143,8 @@ _WORDS = {
 def _print_change(entry: dict[str, Any]) -> None:
     what = entry["what"] if entry["what"] != "removed" else "removed, its history stays"
     print(f"{_SIGNS[entry['what']]} {entry['name']}: {what}")
+    if entry["what"] == "created":
+        print(f"    {printable(entry['when'])}")
     for name, (old, new) in entry["settings"].items():
         print(f"    {name}: {printable(repr(old))} -> {printable(repr(new))}")
     print("    " + _WORDS[entry["ticks"]].format(**entry))

@@ -18,6 +18,23 @@ from oncue.common.rule import Rule
 from oncue.common.task import instant
 from oncue.common.timing import Timing
 
+_UNKNOWN = (
+    *("cron", "when", "runs", "start", "end", "count", "timezone", "queue"),
+    *(
+        "next",
+        "next_run",
+        "last",
+        "last_task",
+        "late_ms",
+        "fired",
+        "skipped",
+        "missed",
+        "triggered",
+        "backfilled",
+    ),
+    *("by", "why", "source"),
+)
+
 
 def check_file(file: str) -> dict[str, Any]:
     """Faults and warnings of a file by itself: neither variables nor flags count."""
@@ -93,7 +110,7 @@ def invalid_rows(given: Given) -> list[dict[str, Any]]:
     return [
         {
             "name": name,
-            **dict.fromkeys(("cron", "when", "timezone", "queue", "next", "last", "late_ms", "missed")),
+            **dict.fromkeys(_UNKNOWN),
             "state": "invalid",
             "valid": False,
             "reason": "; ".join(sentences),

@@ -6,6 +6,7 @@ from zoneinfo import ZoneInfo
 from oncue.cli.output import time_cell
 from oncue.common.configtypes import ScheduleConfig
 from oncue.common.duration import words_of
+from oncue.common.rule_words import explain_bounds
 from oncue.common.store import Store
 from oncue.common.task import instant
 from oncue.scheduler.standing import ScheduleInfo, infos
@@ -19,7 +20,11 @@ def row(entry: ScheduleInfo) -> dict[str, Any]:
     return {
         "name": entry.name,
         "cron": config and config.cron,
-        "when": config and written(config),
+        "when": config and limited(config),
+        "runs": config and config.runs,
+        "start": config and config.start,
+        "end": config and config.end,
+        "count": config and config.count,
         "timezone": config and config.timezone,
         "queue": config and config.queue,
         "next": shown(entry.next_ms, config),
@@ -63,6 +68,11 @@ def written(config: ScheduleConfig) -> str:
     if config.every_s is not None:
         return f"every {words_of(config.every_s)}" + (" from the end" if config.from_end else "")
     return config.cron or config.rrule or ""
+
+
+def limited(config: ScheduleConfig) -> str:
+    """The same with its limits: `every 1 day; from 2026-12-01 on; 14 times`."""
+    return written(config) + explain_bounds(config.timing)
 
 
 def shown(ms: int | None, config: ScheduleConfig | None, other_zone: str | None = None) -> str | None:

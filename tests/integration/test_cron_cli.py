@@ -89,6 +89,50 @@ def test_a_file_is_compared_and_deployed_and_the_last_deployment_has_the_last_wo
     assert listed(oncue)["late"]["queue"] == "default"
 
 
+WORK = """schedules:
+  dump:
+    cron: "@daily"
+    command: [pg_dump, %(name)s]
+    env: {PGPASSWORD: %(secret)s, PGHOST: db, KEY: {file: %(place)s}}
+  ping:
+    every: 1d
+    http: {url: "https://hooks.example.org/", headers: {Authorization: %(secret)s, Accept: text/plain}}
+"""
+
+
+def test_a_difference_never_shows_what_may_be_secret(oncue: Run, file: Path) -> None:
+    file.write_text(WORK % {"name": "shop", "secret": "old-s3cret", "place": "/a"})
+    outputs = [oncue("cron", "diff", file).output]
+    oncue("cron", "apply", file)
+    file.write_text(WORK % {"name": "mail", "secret": "new-s3cret", "place": "/b"})
+    outputs += [oncue("cron", "diff", file).output, oncue("cron", "diff", file, "--json").output]
+    outputs += [oncue("cron", "list", "--json").output]
+    assert not any("s3cret" in output or "text/plain" in output for output in outputs)
+    found = {entry["name"]: entry["settings"] for entry in oncue("cron", "diff", file, "--json").json}
+    assert found["dump"] == {
+        "command": [["pg_dump", "shop"], ["pg_dump", "mail"]],
+        "env.PGPASSWORD": ["(hidden)", "(hidden, another one)"],
+        "env.KEY": [{"file": "/a"}, {"file": "/b"}],
+    }
+    assert found["ping"] == {"http.headers.Authorization": ["(hidden)", "(hidden, another one)"]}
+
+
+def test_limits_are_told_wherever_a_schedule_is(oncue: Run, file: Path) -> None:
+    file.write_text(
+        'schedules:\n  trial: {every: 1d, start: "2026-12-01", count: 14}\n'
+        '  advent: {cron: "0 18 * * sun", end: "2099-12-24"}\n'
+    )
+    assert "every 1 day; from 2026-12-01 on; 14 times" in oncue("cron", "diff", file).output
+    oncue("cron", "apply", file)
+    assert listed(oncue)["trial"]["count"] == 14
+    assert listed(oncue)["advent"]["end"] == "2099-12-24"
+    output = oncue("cron", "list").output
+    assert "0 18 * * sun; until 2099-12-24" in output
+    assert "14 times" in oncue("cron", "preview", "trial", "--config", file).output
+    file.write_text(file.read_text().replace("14", "15"))
+    assert "count: 14 -> 15" in oncue("cron", "diff", file).output
+
+
 def test_a_faulty_schedule_stays_as_it_was_and_the_code_says_so(oncue: Run, file: Path) -> None:
     assert oncue("cron", "apply", file).code == 0
     file.write_text(OLD.replace('"@hourly"', '"61 * * * *"').replace("90m", "45m"))
