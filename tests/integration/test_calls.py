@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from oncue import App
 from oncue.common.allowance import Allowance
 from oncue.common.answers import Bury, Throttled, TimedOut
 from oncue.common.clock import monotonic_s
 from oncue.common.task import Failed, Task
 from oncue.worker.calls import Calls
+from tests.support.processes import Process
+from tests.support.servers import RedisServer
+from tests.support.waiting import eventually
 
 
 class Site(ThreadingHTTPServer):
-    """Answers with the status that the path names, and remembers what came."""
+    """Answers with the next of its ``answers`` or the status that the path names, and remembers what came."""
 
     daemon_threads = True
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Answer)
         self.seen: list[tuple[str, str, dict[str, str], bytes]] = []
+        self.answers: list[int] = []
         self.ended = threading.Event()
         self.url = f"http://127.0.0.1:{self.server_address[1]}/"
 
@@ -41,7 +47,7 @@ class _Answer(BaseHTTPRequestHandler):
             while not site.ended.wait(0.05):
                 self.wfile.write(b"x")
             return
-        self.send_response(int(self.path[1:4]))
+        self.send_response(site.answers.pop(0) if site.answers else int(self.path[1:4]))
         self.send_header("Location", f"{site.url}200")
         self.send_header("Retry-After", "7")
         self.end_headers()
@@ -133,3 +139,39 @@ def test_what_is_not_on_the_list_is_not_called(site: Site) -> None:
         with pytest.raises(Bury, match="does not describe a call of a URL"):
             call(nonsense)
     assert site.seen == []
+
+
+def test_a_schedule_of_the_file_calls_a_url_through_a_worker_that_was_started_so(
+    run_oncue: Callable[..., Process], valkey: RedisServer, namespace: str, tmp_path: Path, site: Site
+) -> None:
+    site.answers = [503, 500, 204]
+    (tmp_path / "key").write_text("Bearer s3cret\n")
+    file = tmp_path / "oncue.yaml"
+    file.write_text(
+        f"allow_http: ['{site.url}']\n"
+        "schedules:\n  report:\n    cron: '0 0 1 1 *'\n"
+        f"    http: {{url: '{site.url}200', headers: {{Authorization: {{file: {tmp_path}/key}}}}, body: {{a: 1}}}}\n"
+        "    retry: {max_attempts: 3, backoff: fixed, first_s: 0}\n"
+        f"  astray:\n    cron: '0 0 1 1 *'\n    http: {{url: 'http://localhost:9/'}}\n"
+    )
+    env = {"ONCUE_URL": valkey.url, "ONCUE_NAMESPACE": namespace, "ONCUE_KEEP_FINISHED_S": "600"}
+    run_oncue("scheduler", "--config", file, env=env).wait_for_line("at work")
+    with closing(App(valkey.url, namespace=namespace)) as app:
+        task, astray = app.schedules.trigger("report"), app.schedules.trigger("astray")
+        # A list alone allows nothing: this one is not told to call anybody.
+        idle = run_oncue("worker", "--allow-commands", "--config", file, env=env)
+        idle.wait_for_line("at work")
+        assert (app.get(task).state, site.seen) == ("ready", [])
+        worker = run_oncue("worker", "--allow-http", "--config", file, env=env)
+        eventually(lambda: app.get(task).state == "done", what="the end of the call")
+        assert app.get(task).result == {"status": 204, "output": ""}
+        assert app.get(task).attempts == 3
+        eventually(lambda: app.get(astray).state == "dead", what="the refusal")
+        assert "not on its list allow_http" in str(app.get(astray).error)
+    method, path, headers, body = site.seen[-1]
+    assert (method, path, headers["Authorization"], body) == ("POST", "/200", "Bearer s3cret", b'{"a":1}')
+    assert {seen[2]["Idempotency-Key"] for seen in site.seen} == {task}
+    assert len(site.seen) == 3
+    worker.term()
+    assert worker.wait() == 0
+    assert "s3cret" not in worker.output
