@@ -47,7 +47,7 @@ def load(path: str | None, env: Mapping[str, str], flags: Mapping[str, object]) 
     layers = [source.settings, _from_env(env, faults), _from_flags(flags, faults)]
     if faults:
         raise Refused(faults)
-    config = Config(**_merged(layers), queues=source.queues, revision=source.revision)
+    config = Config(**_merged(layers), queues=source.queues, revision=source.revision, emptied=source.emptied)
     _add_schedules(config, source)
     return config
 

@@ -34,6 +34,7 @@ class Source:
     schedules: dict[str, Entry] = field(default_factory=dict)
     faults: list[Problem] = field(default_factory=list)
     revision: str = ""
+    emptied: bool = False
 
 
 def read(path: str) -> Source:
@@ -48,8 +49,17 @@ def read(path: str) -> Source:
     schedules = top.inside("schedules").mapping(_node(entries, "schedules"))
     calendars = Calendars(path, top.inside("calendars").mapping(_node(entries, "calendars")))
     revision = calendars.revision(document.digest)
+    emptied = "schedules" in entries and not schedules
     return Source(
-        path, settings, queues, calendars.read, calendars.faults, schedules, document.faults, revision
+        path,
+        settings,
+        queues,
+        calendars.read,
+        calendars.faults,
+        schedules,
+        document.faults,
+        revision,
+        emptied,
     )
 
 

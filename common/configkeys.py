@@ -2,6 +2,7 @@
 
 import difflib
 import math
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -134,6 +135,12 @@ def _url(url: str) -> str:
     return url
 
 
+def _source(name: str) -> str:
+    if not _SOURCE.fullmatch(name):
+        raise BadInput(f"found {name!r:.80}; allowed: 1 to 64 of the characters A-Z a-z 0-9 _ . -")
+    return name
+
+
 def _namespace(name: str) -> str:
     Keys(name, 0)
     return name
@@ -151,6 +158,7 @@ _DURATION = _text("a duration such as 90m, 6h or 1d", read_duration)
 _TRUTH = Key("true, false", lambda value: isinstance(value, bool))
 _MOMENT = "2026-12-24, 2026-12-24T09:00 (local time of the zone) or 2026-12-24T09:00+01:00"
 _ZONE = _text("the IANA name of a time zone as text, such as Europe/Berlin", _zone)
+_SOURCE = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _YEAR_S = 31_536_000
 
 SETTINGS: dict[str, Key] = {
@@ -162,6 +170,7 @@ SETTINGS: dict[str, Key] = {
     "namespace": _text("text of 1 to 32 of the characters A-Z a-z 0-9 _ . -", _namespace),
     "shards": _integer(1, 1024),
     "timezone": _ZONE,
+    "source": _text("text of 1 to 64 of the characters A-Z a-z 0-9 _ . -", _source),
     "lease_s": _number(1, 86_400, " (seconds)"),
     "stop_timeout_s": _number(0, 86_400, " (seconds)"),
     "concurrency": _integer(1, 10_000),

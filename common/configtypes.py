@@ -97,7 +97,8 @@ _FIRST_OPTION = [key.name for key in fields(ScheduleConfig)].index("every_s")
 class Config:
     """Every setting of oncue. Names ending in `_s` are seconds, in `_bytes` bytes; docs/configuration.md has them all.
 
-    `invalid` holds the faults of schedules that were left out; `revision` is a hash of the file, "" without one.
+    `invalid` holds the faults of schedules that were left out; `revision` is a hash of the file, "" without one;
+    `emptied` says that its section `schedules` is there, and holds none.
     """
 
     url: str | None = field(default=None, repr=False)
@@ -108,6 +109,7 @@ class Config:
     namespace: str = "oncue"
     shards: int = 1
     timezone: str = "UTC"
+    source: str | None = None
     lease_s: float = 15.0
     stop_timeout_s: float = 10.0
     concurrency: int = 10
@@ -122,3 +124,4 @@ class Config:
     schedules: dict[str, ScheduleConfig] = field(default_factory=dict)
     invalid: list[Problem] = field(default_factory=list)
     revision: str = ""
+    emptied: bool = False

@@ -72,6 +72,8 @@ def changes(
 ) -> list[Change]:
     """What ``apply`` with ``forced`` would change, by name; writes nothing."""
     wanted = {entry.name: entry for entry in schedules}
+    if not wanted:
+        return []
     found = _changes(store, wanted, source, faulty, dict.fromkeys(store.shards, True))
     return [change for change in found if change.what != "left"]
 
@@ -84,6 +86,7 @@ def apply(
     *,
     forced: bool = False,
     prune: bool = False,
+    emptied: bool = False,
 ) -> Applied:
     """Puts the schedules of a file into the store, and takes out those that came from it and are gone.
 
@@ -92,12 +95,13 @@ def apply(
     ``prune``, what came from this file and is gone goes for good, history and all.
 
     Those named in ``faulty`` stand in the file but cannot be read now: what the store has of them stays. So does
-    everything where the file has no usable schedule at all, which is more often an accident than a wish. The same
+    everything where the file has no usable schedule at all, which is more often an accident than a wish: unless it was
+    ``emptied`` on purpose. The same
     definition again changes nothing, so any number of schedulers may start with the same file at the same moment.
     Raises what the store raises.
     """
     wanted = {entry.name: entry for entry in schedules}
-    if not wanted:
+    if not wanted and not emptied:
         return Applied([], False)
     origin = Origin(source, revision_of(wanted.values(), faulty))
     claims = _claimed(store, origin, forced=forced)
@@ -136,7 +140,7 @@ def _changes(
         after = wanted.get(name)
         if after is None:
             found += [Change(name, "removed", entry, None) for entry in entries if entry.shard in rights
-                      and wanted and name not in faulty and entry.state != "removed" and entry.source == source]  # fmt: skip
+                      and name not in faulty and entry.state != "removed" and entry.source == source]  # fmt: skip
         elif (home := store.shard(after.queue)) in rights:
             found += _replaced(entries, after, home, source, forced=rights[home])
     for name in wanted.keys() - standing.keys():

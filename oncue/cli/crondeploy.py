@@ -19,7 +19,7 @@ File = Annotated[
 Prune = Annotated[
     bool, typer.Option("--prune", help="What came from the file and is gone goes with its history, for good.")
 ]
-_SETTINGS = (*CONNECTION, "timezone", "max_data_bytes")
+_SETTINGS = (*CONNECTION, "timezone", "source", "max_data_bytes")
 
 
 @settings(*_SETTINGS)
@@ -37,7 +37,7 @@ def diff(given: Given, file: File, as_json: Json = False) -> None:
     config = wanted.load()
     faulty = {problem.schedule for problem in config.invalid}
     with opened_store(given if given.file else wanted) as store:
-        found = changes(store, config.schedules.values(), str(wanted.path), faulty)
+        found = changes(store, config.schedules.values(), str(wanted.source(config)), faulty)
         now_ms = store.persist(store.shards[0], store.shards[0].now_ms)
     rows = [_compared(change, now_ms) for change in found]
     if as_json:
@@ -64,38 +64,41 @@ def apply(given: Given, file: File, prune: Prune = False, yes: Yes = False, as_j
     wanted = Given(file, given.flags)
     config = wanted.load()
     faulty = {problem.schedule for problem in config.invalid}
+    source, emptied = str(wanted.source(config)), prune and config.emptied
     with opened_store(given if given.file else wanted) as store:
-        gone = _gone(store, config, str(wanted.path)) if prune else []
+        gone = _gone(store, config, source) if prune else []
         if gone:
             confirm(f"{', '.join(gone)} will be deleted for good, with the history", yes=yes)
         found = put(
-            store, config.schedules.values(), str(wanted.path), faulty, forced=True, prune=prune
+            store, config.schedules.values(), source, faulty, forced=True, prune=prune, emptied=emptied
         ).changes
     if as_json:
         print_json([{"what": line.partition(" ")[0], "name": line.partition(" ")[2]} for line in found])
     else:
         for line in found or ["nothing changed"]:
             print(line)
-    _end(file, config)
+    _end(file, config, is_meant=emptied)
 
 
 def _gone(store: Any, config: Any, source: str) -> list[str]:
     """The schedules that came from the file and are no longer in it, removed ones too."""
     from oncue.scheduler.standing import infos
 
-    if not config.schedules:
+    if not config.schedules and not config.emptied:
         return []
     kept = config.schedules.keys() | {problem.schedule for problem in config.invalid}
     return [info.name for info in infos(store) if info.source == source and info.name not in kept]
 
 
-def _end(file: str, config: Any) -> None:
-    """Names the faults, and ends with code 1 if there are any."""
+def _end(file: str, config: Any, *, is_meant: bool = False) -> None:
+    """Names the faults, and ends with code 1 if there are any. ``is_meant``: that it has no schedule is none."""
     for problem in config.invalid:
         print(f"oncue: {printable(problem.sentence)}", file=sys.stderr)
-    if not config.schedules:
-        print(f"oncue: {file} has no usable schedule, so it changes nothing", file=sys.stderr)
-    if config.invalid or not config.schedules:
+    is_empty = not config.schedules and not is_meant
+    if is_empty:
+        how = "; `oncue cron apply --prune` takes away those that came from it" if config.emptied else ""
+        print(f"oncue: {file} has no usable schedule, so it changes nothing{how}", file=sys.stderr)
+    if config.invalid or is_empty:
         raise typer.Exit(NO)
 
 

@@ -21,7 +21,7 @@ _log = logging.getLogger("oncue.config")
 # A password is missing on purpose: other users of the host can read a command line.
 CONNECTION = ("url", "username", "password_file", "ca_file", "namespace", "shards")
 DEAD = ("dead_max_age_s", "dead_max_count", "dead_max_bytes")
-SCHEDULER = (*CONNECTION, "timezone", "max_data_bytes", "keep_finished_s", *DEAD)
+SCHEDULER = (*CONNECTION, "timezone", "source", "max_data_bytes", "keep_finished_s", *DEAD)
 ALLOW = ("allow_commands", "allow_http")
 WORKER = (
     *CONNECTION,
@@ -40,6 +40,7 @@ _HELP = {
     "namespace": ("NAME", "First part of every key on the server."),
     "shards": ("N", "Hash tags that the keys are spread over; the same in every process."),
     "timezone": ("ZONE", "Zone of schedules that name none, such as Europe/Berlin."),
+    "source": ("NAME", "What the file's schedules are marked with, wherever it lies; without it, its path."),
     "lease_s": ("SECONDS", "How long a worker keeps a task without a sign of life."),
     "stop_timeout_s": ("SECONDS", "How long running tasks may go on when a worker is stopped."),
     "concurrency": ("N", "Tasks that run at once in a worker process."),
@@ -70,7 +71,7 @@ class Given:
 
     @property
     def path(self) -> str | None:
-        """The file's absolute path: what its schedules are marked with."""
+        """The file's absolute path."""
         found = self.file or os.environ.get("ONCUE_CONFIG")
         return os.path.abspath(found) if found else None
 
@@ -85,6 +86,10 @@ class Given:
                 "other users of this host can read the password in --url: set ONCUE_URL or --password-file instead"
             )
         return config
+
+    def source(self, config: "Config") -> str | None:
+        """What the file's schedules are marked with; None without a file."""
+        return self.path and (config.source or self.path)
 
     def arguments(self, accepted: Sequence[str]) -> list[str]:
         """The same once more, for a child process that accepts these settings."""

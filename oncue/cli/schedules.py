@@ -21,7 +21,7 @@ class FileSchedules:
 
     def apply(self, *, forced: bool = False) -> None:
         """Makes the store hold the set, ``forced`` even if it has been replaced. Raises StoreUnavailable and WrongServer."""
-        config, source = self._config, self._given.path
+        config, source = self._config, self._given.source(self._config)
         if source is None:
             return
         faulty = {problem.schedule for problem in config.invalid}

@@ -100,6 +100,42 @@ WORK = """schedules:
 """
 
 
+def test_a_section_emptied_on_purpose_takes_its_schedules_away_and_an_accident_does_not(
+    oncue: Run, file: Path
+) -> None:
+    oncue("cron", "apply", file)
+    for content in ("", "timezone: UTC\n", "schedules: {bad: {cron: '0 0 * 13 *'}}\n"):
+        file.write_text(content)
+        end = oncue("cron", "apply", file, "--prune", "--yes")
+        assert (end.code, "changes nothing" in end.output, "--prune" in end.output) == (1, True, False)
+    for content in ("schedules: {}\n", "schedules:\n"):
+        file.write_text(content)
+        for end in (oncue("cron", "apply", file), oncue("cron", "diff", file)):
+            assert end.code == 1
+            assert (
+                "changes nothing; `oncue cron apply --prune` takes away those that came from it" in end.output
+            )
+        assert oncue("cron", "apply", file, "--prune").code != 0
+    assert {entry["state"] for entry in listed(oncue).values()} == {"active"}
+    end = oncue("cron", "apply", file, "--prune", "--yes")
+    assert (end.code, end.output.count("pruned")) == (0, 4)
+    assert listed(oncue) == {}
+
+
+def test_a_file_with_a_name_is_the_same_at_any_path(oncue: Run, file: Path, tmp_path: Path) -> None:
+    file.write_text("source: shop\n" + OLD)
+    oncue("cron", "apply", file)
+    (tmp_path / "other").mkdir()
+    other = tmp_path / "other" / "schedules.yaml"
+    other.write_text("source: shop\n" + OLD)
+    assert oncue("cron", "diff", other).output == "nothing would change\n"
+    other.write_text("source: shop\n" + NEW)
+    assert "removed gone" in oncue("cron", "apply", other).output
+    assert {entry["source"] for entry in listed(oncue).values()} == {"shop"}
+    end = oncue("cron", "apply", other, "--source", "/etc/shop")
+    assert (end.code, "allowed: 1 to 64 of the characters" in end.output) == (2, True)
+
+
 def test_a_difference_never_shows_what_may_be_secret(oncue: Run, file: Path) -> None:
     file.write_text(WORK % {"name": "shop", "secret": "old-s3cret", "place": "/a"})
     outputs = [oncue("cron", "diff", file).output]

@@ -176,8 +176,9 @@ def test_check_of_a_file_that_is_not_there_is_a_fault_too(write: Write) -> None:
 @pytest.mark.parametrize("text", ["", "# all commented out\n", "queues:\nschedules:\n"])
 def test_an_empty_file_sets_nothing(write: Write, text: str) -> None:
     loaded = load(write(text), {}, {})
-    assert replace(loaded, revision="") == Config()
+    assert replace(loaded, revision="", emptied=False) == Config()
     assert loaded.revision != ""
+    assert loaded.emptied == ("schedules" in text)
 
 
 def test_the_revision_follows_the_content_of_the_file(write: Write) -> None:
