@@ -27,6 +27,7 @@ class Handler:
     isolation: Isolation = "thread"
     max_size: int = 0
     max_wait_s: float = 0.0
+    raise_on_cancel: bool = False
 
     def __post_init__(self) -> None:
         """Refuse at the decorator what would otherwise fail in a worker."""
@@ -41,6 +42,8 @@ class Handler:
             or not 0 <= self.max_size <= 500
         ):
             raise BadInput(f"max_size is {self.max_size!r}; allowed: 1 to 500")
+        if not isinstance(self.raise_on_cancel, bool):
+            raise BadInput(f"raise_on_cancel is {self.raise_on_cancel!r}; allowed: True, False")
         if self.isolation not in ("thread", "process"):
             raise BadInput(f"isolation is {self.isolation!r}; allowed: thread, process")
 

@@ -70,15 +70,25 @@ class App:
         keep_result_s: float = 0.0,
         timeout_s: float | None = None,
         isolation: Isolation = "thread",
+        raise_on_cancel: bool = False,
     ) -> Callable[[H], H]:
         """Registers the decorated function as the handler of a queue; raises BadInput if there is one already.
 
         ``retry``: a RetryPolicy, or some of its fields over what the configuration says of the queue.
         ``keep_result_s``: how long ``get(id).result`` gives what the handler returned. ``timeout_s``: how long one run
-        may take; ``isolation="process"`` runs it in a child process, which can be killed then. See docs/tasks.md.
+        may take; ``isolation="process"`` runs it in a child process, which can be killed then. ``raise_on_cancel``:
+        cancelling a running task raises Cancelled in its handler. See docs/tasks.md.
         """
         return self._registering(
-            queue, lambda function: Handler(function, retry or {}, keep_result_s, timeout_s, isolation)
+            queue,
+            lambda function: Handler(
+                function,
+                retry or {},
+                keep_result_s,
+                timeout_s,
+                isolation,
+                raise_on_cancel=raise_on_cancel,
+            ),
         )
 
     def batch_handler(

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from oncue.common.answers import Interrupt, TimedOut
+from oncue.common.answers import Cancelled, Interrupt, TimedOut
 from oncue.common.clock import monotonic_s
 from oncue.common.errors import BadInput
 from oncue.common.retry import RetryPolicy
@@ -102,19 +102,35 @@ class Children:
         self._ended = False
 
     def run(self, task: Task, now_ms: int, timeout_s: float | None) -> Outcome:
-        """Runs a task in a child. Raises TimedOut and ChildDied."""
+        """Runs a task in a child, which is killed when the task is cancelled. Raises TimedOut, Cancelled and ChildDied."""
         child = self._taken()
         began = monotonic_s()
+        cancelled = threading.Event()
+
+        def cancel() -> None:
+            cancelled.set()
+            child.kill()
+
         try:
-            answer = child.ask(*_question(task, now_ms), timeout_s)
+            task.on_cancel(cancel)
+            try:
+                answer = child.ask(*_question(task, now_ms), timeout_s)
+            finally:
+                task.on_cancel(None)
             outcome = read_outcome(task, *answer)
         except (TimedOut, frames.Gone, KeyError) as error:
             how = self._lost(child)
+            if cancelled.is_set():
+                raise Cancelled from None
             if isinstance(error, TimedOut):
                 raise TimedOut(f"ran longer than its limit of {timeout_s:g} s, and was killed") from None
             raise ChildDied(
                 f"the process that ran the handler {how} after {monotonic_s() - began:.1f} s"
             ) from None
+        if cancelled.is_set():
+            # It has answered in the last moment, and no other task may be given to it.
+            self._lost(child)
+            return outcome
         with self._lock:
             self._busy.discard(child)
             self._idle.append(child)

@@ -38,7 +38,7 @@ class Executor:
         self._special = {
             queue
             for queue, handler in handlers.items()
-            if handler.timeout_s is not None or handler.isolation == "process"
+            if handler.timeout_s is not None or handler.isolation == "process" or handler.raise_on_cancel
         }
         self._judge = judge
         self._shard_of = shard_of
@@ -66,7 +66,8 @@ class Executor:
         timeout_s = _seconds(task.options.get("timeout_s")) or handler.timeout_s
         if handler.isolation == "process" and self._processes is not None:
             return self._processes.run(task, now_ms, timeout_s)
-        return self._ended(task, call_within(timeout_s, handler.function, task), now_ms)
+        on_cancel = task.on_cancel if handler.raise_on_cancel else None
+        return self._ended(task, call_within(timeout_s, handler.function, task, on_cancel), now_ms)
 
     def _ended(self, task: Task, value: object, now_ms: int) -> Outcome:
         if task.failure is not None:

@@ -1,4 +1,5 @@
-"""Limit: a function that takes too long is interrupted by an exception in its own thread, where Python allows it.
+"""Limit: a function that takes too long, or whose task is cancelled, is interrupted by an exception in its own thread,
+where Python allows it.
 
 The exception comes between two instructions of Python code. A call that waits inside C (a long query, `time.sleep`,
 a lock) is interrupted only when it returns, and what catches BaseException can swallow it: such handlers need
@@ -10,28 +11,36 @@ import heapq
 import itertools
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-from oncue.common.answers import TimedOut
+from oncue.common.answers import Cancelled, TimedOut
 from oncue.common.clock import monotonic_s
 
 _raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
 
 
-class _Watch:
-    """One call under a limit."""
+Interruption = type[TimedOut] | type[Cancelled]
+OnCancel = Callable[[Callable[[], object] | None], None]
+"""Has an action called once the task is cancelled; None takes it back. As ``Task.on_cancel``."""
 
-    __slots__ = ("lock", "running", "thread")
+
+class _Watch:
+    """One call that may be interrupted, once for each reason."""
+
+    __slots__ = ("lock", "running", "sent", "thread")
 
     def __init__(self) -> None:
         self.thread = ctypes.c_ulong(threading.get_ident())
         self.lock = threading.Lock()
         self.running = True
+        self.sent: set[Interruption] = set()
 
-    def interrupt(self) -> None:
+    def interrupt(self, why: Interruption) -> None:
         with self.lock:
-            if self.running:
-                _raise_in(self.thread, ctypes.py_object(TimedOut))
+            if self.running and why not in self.sent:
+                self.sent.add(why)
+                _raise_in(self.thread, ctypes.py_object(why))
 
     def end(self) -> None:
         with self.lock:
@@ -60,7 +69,7 @@ class Alarm:
 
     def _run(self) -> None:
         while True:
-            self._next().interrupt()
+            self._next().interrupt(TimedOut)
 
     def _next(self) -> _Watch:
         with self._changed:
@@ -77,18 +86,42 @@ class Alarm:
 _alarm = Alarm()
 
 
-def call_within(timeout_s: float | None, function: Callable[[Any], object], argument: object) -> object:
-    """``function(argument)``; raises TimedOut in it after ``timeout_s``."""
-    if timeout_s is None:
+def call_within(
+    timeout_s: float | None,
+    function: Callable[[Any], object],
+    argument: object,
+    on_cancel: OnCancel | None = None,
+) -> object:
+    """``function(argument)``; raises TimedOut in it after ``timeout_s``, and Cancelled when ``on_cancel`` calls."""
+    if timeout_s is None and on_cancel is None:
         return function(argument)
     watch = _Watch()
     try:
-        _alarm.set(watch, timeout_s)
-        try:
-            return function(argument)
-        finally:
-            watch.end()
+        return _watched(watch, timeout_s, partial(function, argument), on_cancel)
     except TimedOut:
-        # It may have come in the middle of end(); a second one cannot come.
         watch.end()
         raise TimedOut(f"ran longer than its limit of {timeout_s:g} s") from None
+    except Cancelled:
+        watch.end()
+        raise
+    finally:
+        if on_cancel is not None:
+            on_cancel(None)
+
+
+def _watched(
+    watch: _Watch, timeout_s: float | None, call: Callable[[], object], on_cancel: OnCancel | None
+) -> object:
+    try:
+        try:
+            if timeout_s is not None:
+                _alarm.set(watch, timeout_s)
+            if on_cancel is not None:
+                on_cancel(partial(watch.interrupt, Cancelled))
+            return call()
+        finally:
+            watch.end()
+    except (TimedOut, Cancelled):
+        # One may have come in the middle of end(), and the other in the middle of this one. A third cannot come.
+        watch.end()
+        raise

@@ -54,4 +54,6 @@ def report(done: str, answers: Mapping[str, str], as_json: bool, **more: Any) ->
 def _why(answer: str) -> str:
     if answer == "unknown":
         return "there is no such task, or it finished some time ago"
+    if answer == "expires":
+        return "it expires before that time"
     return "too late, it runs" if answer == "leased" else f"it is {answer}"

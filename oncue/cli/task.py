@@ -66,7 +66,7 @@ def cancel(given: Given, ids: Ids, yes: Yes = False, as_json: Json = False) -> N
 def reschedule(given: Given, ids: Ids, at: At = None, in_: In = None, as_json: Json = False) -> None:
     """Give waiting tasks another time, the same for all.
 
-    Exit code 1: one was not moved, since it runs or has ended, or there is no such task.
+    Exit code 1: one was not moved, since it runs, has ended or expires before, or there is no such task.
 
     Example: oncue task reschedule 0j3kq8w2x7ab --in 2h
     """

@@ -111,7 +111,7 @@ def test_a_worker_fills_batches_and_runs_other_queues_beside(valkey: RedisServer
         app.handler("other")(lambda task: plain.append(task.data))
         app.schedule_many([NewTask(1, n, "events") for n in range(1000)])
         app.schedule_many([NewTask(1, n, "other") for n in range(50)])
-        with running(store, handlers=app.handlers):  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+        with running(store, handlers=app.handlers):
             eventually(lambda: store.counts()["events"].get("done") == 1000, 20)
             eventually(lambda: store.counts()["other"].get("done") == 50, 20)
     assert sizes == [200] * 5
@@ -127,7 +127,7 @@ def test_a_batch_that_is_not_full_waits_for_more_but_not_for_ever(
         app.batch_handler("events", max_size=3, max_wait_s=0.5)(
             lambda tasks: batches.append([task.data for task in tasks])
         )
-        with running(store, handlers=app.handlers):  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+        with running(store, handlers=app.handlers):
             for n in range(4):
                 app.schedule_task(None, n, "events")
             eventually(lambda: len(batches) == 2, 20)
@@ -138,7 +138,7 @@ def test_a_worker_that_stops_keeps_no_batch_that_gathers(valkey: RedisServer, na
     with opened(valkey, namespace) as store:
         app = app_on(store)
         app.batch_handler("events", max_size=3, max_wait_s=600)(lambda tasks: None)
-        with running(store, handlers=app.handlers):  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+        with running(store, handlers=app.handlers):
             app.schedule_task(None, 1, "events", id="one")
             eventually(lambda: app.get("one").state == "leased", 10)
         assert app.get("one").state in ("done", "ready")

@@ -8,7 +8,7 @@ from threading import Event
 
 import pytest
 
-from oncue import AlreadyFinal, App, BadInput, LeaseLost, NewTask, NotFound, Task, WrongState
+from oncue import AlreadyFinal, App, BadInput, Cancelled, LeaseLost, NewTask, NotFound, Task, WrongState
 from oncue.common.store import Store
 from tests.support.product import (
     LEASE_MS,
@@ -169,6 +169,36 @@ def test_a_handler_sees_that_it_is_cancelled_and_may_give_its_task_back(real: Ap
         assert real.cancel(task_id) is False
         assert seen.wait(20)
         until(lambda: real.get(task_id).state == "done")
+
+
+@pytest.mark.parametrize("raises", [True, False])
+def test_a_cancel_interrupts_a_running_handler_that_asks_for_it_and_no_other(real: App, raises: bool) -> None:
+    begun, go_on, ended = Event(), Event(), list[str]()
+
+    @real.handler(raise_on_cancel=raises)
+    def handler(task: Task) -> None:
+        if task.data == "next":
+            return
+        begun.set()
+        try:
+            while not go_on.wait(0.01):
+                pass
+        except Cancelled:
+            ended.append("interrupted")
+            raise
+        ended.append("ran to its end")
+
+    task_id = real.schedule_task(None, 1)
+    with running(real.store, handlers=real.handlers, threads=1, lease_ms=900):
+        assert begun.wait(20)
+        assert real.cancel(task_id) is False
+        if not raises:
+            until(lambda: real.get(task_id).reason == "cancel wished")
+            go_on.set()
+        until(lambda: real.get(task_id).state == ("cancelled" if raises else "done"))
+        after = real.schedule_task(None, "next")
+        until(lambda: real.get(after).state == "done")
+    assert ended == ["interrupted" if raises else "ran to its end"]
 
 
 def test_a_handler_extends_and_releases_its_lease(real: App) -> None:

@@ -138,6 +138,21 @@ def test_a_limit_kills_a_handler_that_ignores_everything(start: Start, app: App)
     assert (finished(app, own).error or {})["type"] == "TimedOut"
 
 
+def test_cancelling_a_running_task_kills_its_child_and_no_other(start: Start, app: App) -> None:
+    process = start("--lease-s", "1.5")
+    task_id = app.schedule_task(None, "hang", "isolated")
+    child = psutil.Process(int(process.wait_for_line(r"hangs in (\d+)")[1]))
+    other = app.schedule_task(None, "hang", "isolated")
+    line = process.wait_for_line(rf"hangs in (?!{child.pid}\b)(\d+)")
+    second = psutil.Process(int(line[1]))
+    assert app.cancel(task_id) is False
+    eventually(lambda: app.get(task_id).state == "cancelled", 10)
+    assert not child.is_running()
+    assert second.is_running()
+    assert app.get(other).state == "leased"
+    assert finished(app, app.schedule_task(None, 1, "isolated")).state == "done"
+
+
 @pytest.mark.parametrize("how", ["exits", "is killed"])
 def test_a_child_that_dies_fails_its_task_with_a_reason_and_no_other(
     start: Start, app: App, how: str

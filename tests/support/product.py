@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any, Protocol
 
 from oncue import App, Task
 from oncue.common import address
 from oncue.common.clock import Clock
+from oncue.common.handler import Handler
 from oncue.common.link import Link
 from oncue.common.retry import RetryPolicy
 from oncue.common.shard import Shard
@@ -163,7 +164,7 @@ class Hands:
 @contextmanager
 def running(
     *stores: Store,
-    handlers: dict[str, Callable[[Task], object]] | None = None,
+    handlers: Mapping[str, Callable[[Task], object] | Handler] | None = None,
     schedulers: int = 1,
     workers: int = 1,
     threads: int = 10,

@@ -175,6 +175,7 @@ def test_what_cannot_be_followed_is_refused_where_it_is_written() -> None:
         lambda: Handler(print, keep_result_s=-1),
         lambda: Handler(print, {"max_attempt": 3}),
         lambda: Handler(print, timeout_s=0),
+        lambda: Handler(print, raise_on_cancel=1),  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
         lambda: Handler(print, isolation="vm"),  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     ):
         with pytest.raises(BadInput):

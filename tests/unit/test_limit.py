@@ -7,8 +7,9 @@ import threading
 
 import pytest
 
-from oncue.common.answers import TimedOut
+from oncue.common.answers import Cancelled, TimedOut
 from oncue.common.clock import monotonic_s
+from oncue.common.task import Task
 from oncue.worker.limit import call_within
 
 ATTEMPTS = 300
@@ -41,6 +42,69 @@ def test_what_ends_in_time_returns_and_raises_what_it_would_without_a_limit() ->
     assert call_within(None, str, 5) == "5"
     with pytest.raises(ZeroDivisionError):
         call_within(60, lambda n: n / 0, 1)
+
+
+def cancelled_soon(task: Task, after_s: float) -> threading.Thread:
+    def wish() -> None:
+        # As each renewal of the lease brings the wish anew.
+        for _ in range(3):
+            task.wish_cancel()
+
+    timer = threading.Timer(after_s, wish)
+    timer.start()
+    return timer
+
+
+def test_a_function_is_interrupted_when_its_task_is_cancelled() -> None:
+    task = Task("it", "default", 1, 0)
+    timer = cancelled_soon(task, 0.05)
+    with pytest.raises(Cancelled):
+        call_within(None, spin, monotonic_s() + 30, task.on_cancel)
+    timer.join()
+    with pytest.raises(Cancelled):
+        call_within(None, spin, monotonic_s() + 30, task.on_cancel)
+
+
+def test_a_handler_that_does_not_heed_its_cancel_is_still_held_to_its_limit() -> None:
+    task, seen = Task("it", "default", 1, 0), list[BaseException]()
+
+    def stubborn(until_s: float) -> None:
+        try:
+            spin(until_s)
+        except Cancelled as error:
+            seen.append(error)
+        spin(until_s)
+
+    timer = cancelled_soon(task, 0.01)
+    with pytest.raises(TimedOut):
+        call_within(0.3, stubborn, monotonic_s() + 30, task.on_cancel)
+    timer.join()
+    assert len(seen) == 1
+
+
+def test_no_cancel_hits_what_the_thread_does_next() -> None:
+    """Cancelled and limited at about the end of each call."""
+    strays: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            for n in range(ATTEMPTS):
+                task = Task("it", "default", 1, 0)
+                timer = cancelled_soon(task, 0.001)
+                with contextlib.suppress(TimedOut, Cancelled):
+                    call_within(0.0015, spin, monotonic_s() + 0.0005 + n % 15 / 10_000, task.on_cancel)
+                for _ in range(100):
+                    pass
+                timer.join()
+        except BaseException as error:  # noqa: BLE001 - anything here is a stray
+            strays.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert strays == []
 
 
 def test_no_interruption_hits_what_the_thread_does_next() -> None:
