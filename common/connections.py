@@ -1,8 +1,7 @@
 """Connections for short commands, kept open between them.
 
-redis-py's client takes 40 µs to send one command and read its reply; between pool, retries and metrics its connection
-takes 10 of them, hiredis by itself 3, and all of it several times as long where the processor's caches have gone cold
-in the wait for the reply. So redis-py opens the connection (address, login, TLS, Sentinel), and where no routing is
+Between redis-py's client and the socket lie pool, retries and metrics, none of them wanted here, and all of them slow
+where the processor's caches have gone cold in the wait for the reply (docs/decisions/0016). So redis-py opens the connection (address, login, TLS, Sentinel), and where no routing is
 needed commands go over its socket directly.
 """
 
