@@ -1,8 +1,8 @@
 """Connections for short commands, kept open between them.
 
 Between redis-py's client and the socket lie pool, retries and metrics, none of them wanted here, and all of them slow
-where the processor's caches have gone cold in the wait for the reply (docs/decisions/0016). So redis-py opens the connection (address, login, TLS, Sentinel), and where no routing is
-needed commands go over its socket directly.
+where the processor's caches have gone cold in the wait for the reply (docs/decisions/0016). So redis-py opens the
+connection (address, login, TLS, Sentinel), and where no routing is needed commands go over its socket directly.
 """
 
 import os
