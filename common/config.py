@@ -2,12 +2,13 @@
 
 import difflib
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from oncue.common import allowance, configfile
 from oncue.common.configfile import Source
 from oncue.common.configkeys import SETTINGS, unknown_key
-from oncue.common.configschedule import Surroundings, read_schedule
+from oncue.common.configschedule import Surroundings, read_schedule, written_hash
 from oncue.common.configtypes import Config, QueueConfig, ScheduleConfig
 from oncue.common.errors import BadInput
 from oncue.common.problem import Problem, Refused
@@ -71,8 +72,11 @@ def _add_schedules(config: Config, source: Source) -> None:
         given = Surroundings(source.file, config.timezone, config.max_data_bytes, source.calendars)
         schedule, faults = read_schedule(name, entry, given)
         config.invalid.extend(faults)
-        if schedule is not None:
-            config.schedules[name] = schedule
+        written = written_hash(entry, given)
+        if schedule is None:
+            config.faulty[name] = written
+        else:
+            config.schedules[name] = replace(schedule, written=written)
 
 
 def _merged(layers: list[dict[str, Any]]) -> dict[str, Any]:

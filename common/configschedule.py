@@ -1,5 +1,7 @@
 """One schedule of the file: its faults stay its own, so that a broken entry does not stop the others."""
 
+import hashlib
+import json
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -18,7 +20,7 @@ from oncue.common.localtime import first_ms
 from oncue.common.problem import Problem
 from oncue.common.rule import Rule
 from oncue.common.walltime import wall_clock
-from oncue.common.yamlfile import Entry
+from oncue.common.yamlfile import Entry, Node
 
 _DEFAULT_QUEUE = "default"
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
@@ -55,6 +57,22 @@ def read_schedule(
     if _is_whole(section, entry):
         _check(section, entry, schedule)
     return (None if section.faults else schedule), section.faults
+
+
+def written_hash(entry: Entry, given: Surroundings) -> str:
+    """A hash of all that an entry's meaning comes from, whether this host can use it or not: it may lack a zone."""
+    exclude = entry.node.entries.get("exclude")
+    named = exclude.node.value if exclude is not None and isinstance(exclude.node.value, list) else []
+    names = [str(item.value) for item in named]
+    calendars = {name: given.calendars[name] for name in names if name in given.calendars}
+    text = json.dumps([_plain(entry.node), given.timezone, calendars], sort_keys=True, default=str)
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:32]
+
+
+def _plain(node: Node) -> object:
+    if isinstance(node.value, dict):
+        return {key: _plain(entry.node) for key, entry in node.value.items()}
+    return [_plain(item) for item in node.value] if isinstance(node.value, list) else node.value
 
 
 def _is_whole(section: Section, schedule: Entry) -> bool:

@@ -24,6 +24,8 @@ class QueueConfig:
 class ScheduleConfig:
     """One recurring definition of the file; `line` is where its name stands, `data` is what JSON can hold.
 
+    `written` is a hash of how it stands in the file: the same on a host that finds a fault in it.
+
     Exactly one of `cron`, `every_s` and `rrule` is given. `start` and `end` are ISO 8601, without an offset read in
     `timezone`. `calendars` holds those that `exclude` names, so that a definition can be understood without its file.
     What `runs` says is not the business of a handler has its description (common/work.py) in `data`. `retry` holds
@@ -37,6 +39,7 @@ class ScheduleConfig:
     data: object
     priority: int = 5
     line: int = 0
+    written: str = field(default="", compare=False, repr=False)
     every_s: float | None = None
     anchor_ms: int | None = None
     from_end: bool = False
@@ -97,7 +100,8 @@ _FIRST_OPTION = [key.name for key in fields(ScheduleConfig)].index("every_s")
 class Config:
     """Every setting of oncue. Names ending in `_s` are seconds, in `_bytes` bytes; docs/configuration.md has them all.
 
-    `invalid` holds the faults of schedules that were left out; `revision` is a hash of the file, "" without one;
+    `invalid` holds the faults of schedules that were left out, `faulty` their names with the hash of how they are
+    written; `revision` is a hash of the file, "" without one;
     `emptied` says that its section `schedules` is there, and holds none.
     """
 
@@ -123,5 +127,6 @@ class Config:
     queues: dict[str, QueueConfig] = field(default_factory=dict)
     schedules: dict[str, ScheduleConfig] = field(default_factory=dict)
     invalid: list[Problem] = field(default_factory=list)
+    faulty: dict[str, str] = field(default_factory=dict)
     revision: str = ""
     emptied: bool = False

@@ -23,7 +23,7 @@ from oncue.scheduler.schedules import bring, put, resume
 from oncue.scheduler.standing import ScheduleInfo, Stored
 
 T = TypeVar("T")
-_SETTINGS = {field.name for field in fields(ScheduleConfig)} - {"name", "line"}
+_SETTINGS = {field.name for field in fields(ScheduleConfig)} - {"name", "line", "written"}
 
 
 class Schedules:

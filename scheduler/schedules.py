@@ -61,9 +61,13 @@ class Applied(NamedTuple):
 
 
 def revision_of(schedules: Iterable[ScheduleConfig], faulty: Collection[str] = ()) -> str:
-    """A hash of what a file says of schedules, whatever else it says, the same in every process."""
-    parts = sorted(f"{entry.name} {entry.definition_hash}" for entry in schedules)
-    text = "\n".join([*parts, *sorted(faulty)])
+    """A hash of what a file says of schedules, whatever else it says, the same in every process of every host.
+
+    So it must not matter which of them a host finds faulty: another version of the tz data may lack a zone.
+    """
+    said = {entry.name: entry.written or entry.definition_hash for entry in schedules}
+    said |= faulty if isinstance(faulty, Mapping) else dict.fromkeys(faulty, "")
+    text = "\n".join(f"{name} {said[name]}" for name in sorted(said))
     return hashlib.sha256(text.encode()).hexdigest()[:HASH_BYTES]
 
 

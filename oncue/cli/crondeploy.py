@@ -35,9 +35,8 @@ def diff(given: Given, file: File, as_json: Json = False) -> None:
 
     wanted = Given(file, given.flags)
     config = wanted.load()
-    faulty = {problem.schedule for problem in config.invalid}
     with opened_store(given if given.file else wanted) as store:
-        found = changes(store, config.schedules.values(), str(wanted.source(config)), faulty)
+        found = changes(store, config.schedules.values(), str(wanted.source(config)), config.faulty)
         now_ms = store.persist(store.shards[0], store.shards[0].now_ms)
     rows = [_compared(change, now_ms) for change in found]
     if as_json:
@@ -63,14 +62,13 @@ def apply(given: Given, file: File, prune: Prune = False, yes: Yes = False, as_j
 
     wanted = Given(file, given.flags)
     config = wanted.load()
-    faulty = {problem.schedule for problem in config.invalid}
     source, emptied = str(wanted.source(config)), prune and config.emptied
     with opened_store(given if given.file else wanted) as store:
         gone = _gone(store, config, source) if prune else []
         if gone:
             confirm(f"{', '.join(gone)} will be deleted for good, with the history", yes=yes)
         found = put(
-            store, config.schedules.values(), source, faulty, forced=True, prune=prune, emptied=emptied
+            store, config.schedules.values(), source, config.faulty, forced=True, prune=prune, emptied=emptied
         ).changes
     if as_json:
         print_json([{"what": line.partition(" ")[0], "name": line.partition(" ")[2]} for line in found])

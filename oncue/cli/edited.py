@@ -25,7 +25,9 @@ def edited(before: ScheduleConfig | None, after: ScheduleConfig | None) -> dict[
 
 
 def _settings(config: ScheduleConfig) -> dict[str, Any]:
-    values = {key.name: getattr(config, key.name) for key in fields(config) if key.name != "line"}
+    values = {
+        key.name: getattr(config, key.name) for key in fields(config) if key.name not in ("line", "written")
+    }
     if config.runs != "task" and isinstance(config.data, Mapping):
         values |= _flat(values.pop("data"), "")
     return values

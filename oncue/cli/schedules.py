@@ -24,10 +24,9 @@ class FileSchedules:
         config, source = self._config, self._given.source(self._config)
         if source is None:
             return
-        faulty = {problem.schedule for problem in config.invalid}
         if not config.schedules:
             _log.warning("%s has no usable schedule: those in the store stay as they are", source)
-        applied = apply(self._store, config.schedules.values(), source, faulty, forced=forced)
+        applied = apply(self._store, config.schedules.values(), source, config.faulty, forced=forced)
         for change in applied.changes:
             _log.info("%s", change)
         if applied.is_old:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from oncue import App
+from oncue.common import walltime
+from oncue.common.config import load
 from oncue.common.configtypes import ScheduleConfig
 from oncue.common.store import Store
 from oncue.scheduler import schedules
@@ -102,6 +105,35 @@ def test_what_was_changed_by_hand_stays_until_the_file_changes(app: App, store: 
     assert apply(store, OLD, FILE).changes == []
     assert crons(store)["one"] == "15 * * * *"
     assert "edited one" in apply(store, NEW, FILE).changes
+
+
+def test_a_host_that_lacks_a_zone_knows_the_file_as_the_same(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "oncue.yaml"
+    new = 'schedules:\n  one: {cron: "0 * * * *"}\n  there: {cron: "0 0 * * *", timezone: Europe/Kyiv}\n'
+    file.write_text(new.replace("0 0 *", "0 1 *"))
+    before = load(str(file), {}, {})
+    apply(store, before.schedules.values(), FILE, before.faulty)
+    file.write_text(new)
+    knows = load(str(file), {}, {})
+    with monkeypatch.context() as patch:
+        # The name is one of 2022: tz data of before has no such zone.
+        patch.setattr(walltime, "ZoneInfo", lambda key: {}[key] if key == "Europe/Kyiv" else ZoneInfo(key))
+        patch.setattr(walltime, "_shared", walltime.WallClock)
+        lacks = load(str(file), {}, {})
+    assert (set(lacks.faulty), set(knows.faulty)) == ({"there"}, set())
+    for config in (lacks, knows, lacks, knows):
+        assert not apply(store, config.schedules.values(), FILE, config.faulty).is_old
+    assert crons(store)["there"] == "0 0 * * *"
+    file.write_text(new.replace("0 0 *", "0 2 *"))
+    with monkeypatch.context() as patch:
+        patch.setattr(walltime, "ZoneInfo", lambda key: {}[key] if key == "Europe/Kyiv" else ZoneInfo(key))
+        patch.setattr(walltime, "_shared", walltime.WallClock)
+        newer = load(str(file), {}, {})
+    # An edit of what it cannot use is a new revision for it, too.
+    assert not apply(store, newer.schedules.values(), FILE, newer.faulty).is_old
+    assert apply(store, knows.schedules.values(), FILE, knows.faulty).is_old
 
 
 def test_only_schedules_of_that_file_are_removed_and_pruning_forgets_them(app: App, store: Store) -> None:

@@ -21,7 +21,7 @@ def rows(after: str) -> dict[str, str]:
 def test_the_documentation_lists_every_setting_with_its_variable() -> None:
     expected = {key: name for name, key in config.variables().items() if key}
     assert rows("Settings") == expected
-    others = {"queues", "schedules", "invalid", "revision", "emptied"}
+    others = {"queues", "schedules", "invalid", "faulty", "revision", "emptied"}
     assert set(expected.keys()) == {field.name for field in fields(Config)} - others
     assert config.FILE_VARIABLE in DOCS.read_text(encoding="utf-8")
 
