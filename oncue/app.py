@@ -183,11 +183,7 @@ class App:
                 settings.store, placed(settings, new, new_id, claim.field(queue_name(queue)))
             )
         task = placed(settings, new, new_id)
-        if durability is None:
-            settings.store.schedule_one(task)
-        else:
-            # The short way first asks for what may not be there; nothing would have been written to be confirmed.
-            settings.store.schedule((task,))
+        settings.store.schedule_one(task)
         return task.id
 
     def schedule_many(self, tasks: Iterable[NewTask], *, durability: str | None = None) -> list[str]:
