@@ -63,22 +63,34 @@ def _worker(plan: Plan, peer: str, most_s: float) -> Cell:
 
 def _scheduler(plan: Plan, peer: str, most_s: float) -> Cell:
     with plan.session(peer) as session:
-        _start(session, str(session.about["promoter"]), TIMES)
-        group = session.schedulers if session.about["promoter"] == "scheduler" else session.workers
+        role = str(session.about["promoter"])
+        group = session.schedulers if role == "scheduler" else session.workers
+        _start_one(session)
+        # Scheduled while there is one only: where delayed tasks wait in a process, it is that one, the first to be killed.
+        due = _schedule(session, 0, SETTLE_S + 1)
+        time.sleep(1)
+        _start_others(session, role, TIMES)
         worst = 0.0
-        for at in range(TIMES):
-            late = _killed(session, group, {1 + 2 * at, 2 + 2 * at}, most_s)
+        for time_ in range(TIMES):
+            if time_:
+                due = _schedule(session, time_, 3)
+            late = _killed(session, group, time_, due, most_s)
             if late is None:
                 return _not_within(session, "scheduler", most_s)
             worst = max(worst, late)
         return worst
 
 
-def _killed(session: Session, group: processes.Group, numbers: set[int], most_s: float) -> float | None:
-    """Lateness in ms of the later of two tasks, for which the one of ``group`` that is there longest is killed."""
-    # A whole second, so that no peer has cut it to an earlier one and is done before the kill.
-    due = float(int(time.time()) + 4)
-    session.ask("marks", dues=[due, due], first=min(numbers))
+def _schedule(session: Session, time_: int, ahead_s: float) -> float:
+    """Two marked tasks; their due time is a whole second, so that no peer cuts it and is done before the kill."""
+    due = float(int(time.time() + ahead_s) + 1)
+    session.ask("marks", dues=[due, due], first=1 + 2 * time_)
+    return due
+
+
+def _killed(session: Session, group: processes.Group, time_: int, due: float, most_s: float) -> float | None:
+    """Lateness in ms of the later of the two, for which the one of ``group`` that is there longest is killed."""
+    numbers = {1 + 2 * time_, 2 + 2 * time_}
     time.sleep(max(0.0, due - BEFORE_S - time.time()))
     processes.kill(group.members.pop(0))
     if not session.wait(lambda: numbers <= set(session.starts()), most_s):
@@ -92,7 +104,8 @@ def _tick(plan: Plan, peer: str, most_s: float) -> Cell:
         if "tick" in session.about["cannot"]:
             return str(session.about["cannot"]["tick"])
         session.ask("ticks", every_s=EVERY_S)
-        _start(session, "scheduler", 1)
+        _start_one(session)
+        _start_others(session, "scheduler", 1)
         begun = len(_ticks(session))
         if not session.wait(lambda: len(_ticks(session)) >= begun + SEEN, (SEEN + 2) * EVERY_S):
             return "no ticks came"
@@ -110,13 +123,16 @@ def _ticks(session: Session) -> list[float]:
     return [mark.started_s for mark in session.marks() if mark.number == 0]
 
 
-def _start(session: Session, role: str, others: int) -> None:
-    """One of ``role`` first, which then holds the lock where there is one; the rest once that is at work."""
+def _start_one(session: Session) -> None:
+    """One of each role, at work; where there is a lock, this one has it."""
     session.start_schedulers()
     session.start_workers()
     session.warm_up()
-    (session.start_schedulers if role == "scheduler" else session.start_workers)(others)
-    time.sleep(SETTLE_S)
+
+
+def _start_others(session: Session, role: str, number: int) -> None:
+    (session.start_schedulers if role == "scheduler" else session.start_workers)(number)
+    time.sleep(SETTLE_S - 1)
 
 
 def _not_within(session: Session, figure: str, most_s: float) -> str:
