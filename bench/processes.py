@@ -2,8 +2,10 @@
 
 import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -88,6 +90,16 @@ class Group:
     def dead(self) -> list[int]:
         """Exit codes of the members that have ended."""
         return [process.returncode for process in self.members if process.poll() is not None]
+
+    def bury(self) -> int:
+        """Lets go of the members that have ended, with what they left running; how many."""
+        ended = [process for process in self.members if process.poll() is not None]
+        for process in ended:
+            self.members.remove(process)
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            _reaper.tell("-", process.pid)
+        return len(ended)
 
     def stop(self) -> None:
         """SIGKILL to all: what they would do at leisure serves nobody, their server goes with them."""

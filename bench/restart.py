@@ -1,6 +1,7 @@
 """Restart: the server is killed under load and comes back with its append-only file."""
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 from bench.figures import Cells, Figure
 from bench.plan import Plan
@@ -14,6 +15,7 @@ FIGURES = [
         "acknowledged, but not started 10 s after the load: lost, late, or a worker that is behind",
     ),
     Figure("twice", "tasks", "started more than once"),
+    Figure("ended", "processes", "workers and schedulers that ended, and were started again within a second"),
     Figure("first task", "ms", "from the server's first answer after the kill to the first start"),
 ]
 
@@ -21,7 +23,8 @@ FIGURES = [
 def measure(plan: Plan, peer: str) -> Cells:
     """One scheduler, one worker, one client that schedules single tasks up to 2 s ahead through it all."""
     wait_s = 5.0 if plan.quick else 10.0
-    with plan.session(peer, aof=True) as session:
+    ended = 0
+    with plan.session(peer, aof=True) as session, ThreadPoolExecutor(1) as pool:
         session.start_schedulers()
         session.start_workers()
         session.warm_up()
@@ -31,14 +34,21 @@ def measure(plan: Plan, peer: str) -> Cells:
         time.sleep(0.5)
         session.server.start()
         back_at = time.time()
-        numbers = session.answer()["numbers"]
-        session.wait(lambda: not set(numbers) - set(session.starts()), wait_s, 0.2)
+        answer = pool.submit(session.answer)
+        while not answer.done():
+            ended += session.revive()
+            time.sleep(0.5)
+        numbers, ends = set(answer.result()["numbers"]), time.time() + wait_s
+        while time.time() < ends and numbers - set(session.starts()):
+            ended += session.revive()
+            time.sleep(0.5)
         marks = [mark for mark in session.marks() if mark.number > 0]
     started = {mark.number for mark in marks}
     after = [mark.started_s for mark in marks if mark.started_s >= back_at]
     return {
         "acknowledged": len(numbers),
-        "not started": len(set(numbers) - started),
+        "not started": len(numbers - started),
         "twice": len(marks) - len(started),
+        "ended": ended,
         "first task": (min(after) - back_at) * 1000 if after else "none started",
     }

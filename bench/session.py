@@ -113,6 +113,15 @@ class Session:
             variables = {**self._variables(), "BENCH_INDEX": str(index)}
             group.add(processes.start(words, variables, ROOT, self._log))
 
+    def revive(self) -> int:
+        """Starts workers and schedulers again that have ended, as a service manager does; how many."""
+        ended = 0
+        for group, kind in ((self.workers, "worker"), (self.schedulers, "scheduler")):
+            number = group.bury()
+            self._start(group, self.about[kind], number)
+            ended += number
+        return ended
+
     def warm_up(self) -> None:
         """Returns when a task due now has run: the roles are at work. Raises PeerFailed."""
         self._warm_ups -= 1
