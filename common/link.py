@@ -6,7 +6,6 @@ repeated and for how long.
 """
 
 import logging
-import random
 import socket
 import threading
 from collections.abc import Callable
@@ -23,18 +22,15 @@ from redis.exceptions import (
     NoPermissionError,
     OutOfMemoryError,
     ReadOnlyError,
-    RedisClusterException,
-    RedisError,
-    ResponseError,
-    TryAgainError,
 )
 from redis.retry import Retry
-from redis.sentinel import MasterNotFoundError, Sentinel
+from redis.sentinel import Sentinel
 
 from oncue.common.address import Address
 from oncue.common.clock import monotonic_s
 from oncue.common.connections import Connections
 from oncue.common.errors import OncueError, StoreUnavailable, WrongServer
+from oncue.common.faults import FAULTS, Backoff, is_passing, said
 
 COMMAND_TIMEOUT_S = 5.0
 """Read and connect time-out of commands: no script of oncue takes a hundredth of it."""
@@ -50,56 +46,6 @@ _KEEPALIVE = {
     getattr(socket, "TCP_USER_TIMEOUT", 18): 19_000,
 }
 T = TypeVar("T")
-
-PASSING = (
-    redis.exceptions.ConnectionError,
-    redis.exceptions.TimeoutError,
-    ReadOnlyError,
-    BusyLoadingError,
-    ClusterDownError,
-    TryAgainError,
-    RedisClusterException,
-    MasterNotFoundError,
-    OSError,
-)
-"""What a restart, a failover or the network causes: it passes, and the call is made again."""
-
-
-FAULTS = (RedisError, RedisClusterException, OSError)
-"""All that a call may raise because of the server or the way to it: redis-py's cluster errors are no RedisError."""
-
-
-def is_passing(error: BaseException) -> bool:
-    """Whether the same call may succeed a little later."""
-    if isinstance(error, AuthenticationError):
-        return False
-    text = str(error)
-    return isinstance(error, PASSING) or (
-        isinstance(error, ResponseError)
-        and text.startswith(("MASTERDOWN", "UNBLOCKED", "UNKILLABLE", "CLUSTERDOWN"))
-    )
-
-
-def said(error: BaseException) -> str:
-    """The text of an error for people: one line, and never an empty one."""
-    return " ".join(str(error).split()) or type(error).__name__
-
-
-class Backoff:
-    """Growing pauses with jitter: 50 ms doubling to ``most_s``, each cut by up to a half.
-
-    The longest leaves room for the work itself to begin within a second after a server is back.
-    """
-
-    def __init__(self, most_s: float = 0.8) -> None:
-        self._most_s = most_s
-        self._next_s = 0.05
-
-    def pause_s(self) -> float:
-        """The next pause, in seconds."""
-        pause = self._next_s * random.uniform(0.5, 1.0)
-        self._next_s = min(self._next_s * 2, self._most_s)
-        return pause
 
 
 class Link:

@@ -11,7 +11,7 @@ from typing import Any
 
 from oncue.common import wait
 from oncue.common.errors import WrongServer
-from oncue.common.link import FAULTS, Backoff, is_passing
+from oncue.common.faults import FAULTS, Backoff, is_passing
 from oncue.common.pages import Head, head_of
 from oncue.common.shard import Shard
 from oncue.common.wait import NOTHING, BlockingRead, Nudge

@@ -4,7 +4,7 @@ import logging
 from typing import Any
 
 from oncue.common.clock import monotonic_s
-from oncue.common.link import FAULTS
+from oncue.common.faults import FAULTS
 from oncue.common.task import Task
 from oncue.worker.reserve import MOST_TASKS, Reserver
 

@@ -11,7 +11,7 @@ from typing import Any
 from redis.exceptions import OutOfMemoryError
 
 from oncue.common.clock import monotonic_s
-from oncue.common.link import FAULTS, Backoff, is_passing
+from oncue.common.faults import FAULTS, Backoff, is_passing
 from oncue.common.shard import KeyTable, Shard, slot
 from oncue.common.wait import Nudge
 from oncue.worker.hand import Hand

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Sequence
 
 from oncue.common.clock import monotonic_s
-from oncue.common.link import FAULTS
+from oncue.common.faults import FAULTS
 from oncue.common.shard import Shard
 from oncue.common.task import Task
 from oncue.common.wait import Nudge

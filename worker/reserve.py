@@ -10,7 +10,7 @@ from typing import Any
 from oncue.common import record, wait
 from oncue.common.clock import monotonic_s
 from oncue.common.errors import BadInput, WrongServer
-from oncue.common.link import FAULTS, Backoff, is_passing
+from oncue.common.faults import FAULTS, Backoff, is_passing
 from oncue.common.shard import Shard
 from oncue.common.task import DEFAULT_PRIORITY, Task
 from oncue.common.wait import NOTHING, BlockingRead, Nudge

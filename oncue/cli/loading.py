@@ -12,8 +12,8 @@ from types import ModuleType
 from oncue.app import App
 from oncue.cli.failure import printable
 from oncue.common.errors import BadInput
+from oncue.common.faults import said
 from oncue.common.handler import Handler
-from oncue.common.link import said
 
 _log = logging.getLogger("oncue.app")
 

@@ -17,7 +17,7 @@ from oncue.cli.signals import Signals
 from oncue.common import notify
 from oncue.common.clock import sleep_s
 from oncue.common.errors import OncueError, StoreUnavailable
-from oncue.common.link import Backoff
+from oncue.common.faults import Backoff
 from oncue.common.store import Store
 from oncue.common.wait import Nudge
 

@@ -13,7 +13,7 @@ from oncue.cli.failure import NO, OK, UNUSABLE
 from oncue.cli.signals import Signals
 from oncue.common import notify
 from oncue.common.clock import monotonic_s
-from oncue.common.link import Backoff
+from oncue.common.faults import Backoff
 from oncue.common.wait import Nudge
 
 _log = logging.getLogger("oncue.processes")
