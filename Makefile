@@ -19,7 +19,7 @@ RUN_READY := $(VENV)/.ready-to-run
 DEV_READY := $(VENV)/.ready-to-develop
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint format check bench bench-micro dist clean constraints
+.PHONY: help run test test-sweep lint format check bench bench-micro dist clean constraints
 .DELETE_ON_ERROR:
 
 help: ## this list
@@ -30,6 +30,9 @@ run: $(RUN_READY) ## everything on this machine, with the example app and schedu
 
 test: $(DEV_READY) ## all tests; ARGS="-k word" for some
 	$(BIN)/python -m pytest $(ARGS)
+
+test-sweep: $(DEV_READY) ## cron against a walk over every minute, at every change of clock of every zone, 1990 to 2037
+	ONCUE_CRON_SWEEP=all $(BIN)/python -m pytest tests/cron/test_cron_clock_changes.py $(ARGS)
 
 lint: $(DEV_READY) ## ruff, mypy (strict), pyright and luacheck; changes nothing
 	$(BIN)/ruff format --check .
