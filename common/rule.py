@@ -68,7 +68,15 @@ class Rule:
     @property
     def warnings(self) -> list[str]:
         """Sentences about what is allowed but seldom meant."""
-        return self._own.warnings if isinstance(self._own, Cron | RRule) else []
+        if isinstance(self._own, Cron | RRule):
+            return self._own.warnings
+        start_ms, timing = self._start_ms, self.timing
+        counts_from_it = timing.from_end or timing.anchor_ms is not None
+        if start_ms is None or counts_from_it or self._own.after_ms(start_ms - 1) == start_ms:
+            return []
+        return [
+            "start: ticks are counted from 1970-01-01T00:00Z, so this is none; to count from it, set anchor to the same"
+        ]
 
     def explain(self) -> str:
         """The meaning in words, on one line."""

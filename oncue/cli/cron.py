@@ -10,7 +10,7 @@ from oncue.cli.cronimport import import_
 from oncue.cli.cronlook import history, list_
 from oncue.cli.cronmonth import calendar
 from oncue.cli.failure import NO
-from oncue.cli.options import Given, Json, settings
+from oncue.cli.options import CONNECTION, Given, Json, settings
 from oncue.cli.output import print_json
 
 cron = typer.Typer(
@@ -22,13 +22,16 @@ File = Annotated[str, typer.Argument(metavar="FILE", help="The file with the sch
 What = Annotated[
     str | None,
     typer.Argument(
-        metavar="NAME|EXPR", help="A schedule of the file, or an expression; all of the file without it."
+        metavar="NAME|EXPR", help="A schedule of the file or the store, or an expression; all without it."
     ),
 ]
 Expr = Annotated[str, typer.Argument(metavar="EXPR", help="A cron expression, in quotes.")]
 Zone = Annotated[str | None, typer.Option("--tz", metavar="ZONE", help="Time zone, such as Europe/Berlin.")]
 From = Annotated[
-    str | None, typer.Option("--from", metavar="TIME", help="ISO 8601 with an offset; now without it.")
+    str | None,
+    typer.Option(
+        "--from", metavar="TIME", help="ISO 8601, local time of the zone or with an offset; now without it."
+    ),
 ]
 Count = Annotated[
     int, typer.Option("--count", min=1, max=10_000, metavar="N", help="How many ticks of each.")
@@ -60,7 +63,7 @@ def check(file: File, as_json: Json = False) -> None:
 
 
 @cron.command()
-@settings("timezone")
+@settings(*CONNECTION, "timezone")
 def preview(
     given: Given,
     what: What = None,
@@ -69,7 +72,7 @@ def preview(
     count: Count = 5,
     as_json: Json = False,
 ) -> None:
-    """Show what a schedule means and when it comes next. It needs no server.
+    """Show what a schedule means and when it comes next: one of the file, without a file of the store, or an expression.
 
     Example: oncue cron preview "30 2 * * *" --tz Europe/Berlin --count 3
     """

@@ -14,8 +14,15 @@ from oncue.common.errors import WrongState
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The schedule's name.")]
 Why = Annotated[str, typer.Option("--why", metavar="TEXT", help="The reason: it stands in the list.")]
 By = Annotated[str | None, typer.Option("--by", metavar="WHO", help="Who does it; your login without it.")]
-First = Annotated[str, typer.Option("--from", metavar="TIME", help="First instant: ISO 8601 with an offset.")]
-Last = Annotated[str, typer.Option("--to", metavar="TIME", help="Last instant, included.")]
+First = Annotated[
+    str,
+    typer.Option(
+        "--from",
+        metavar="TIME",
+        help="First instant: ISO 8601, local time of the schedule's zone or with an offset.",
+    ),
+]
+Last = Annotated[str, typer.Option("--to", metavar="TIME", help="Last instant, or last day, included.")]
 Force = Annotated[bool, typer.Option("--force", help="Run again what has run already.")]
 ForGood = Annotated[bool, typer.Option("--for-good", help="The history goes, too.")]
 
@@ -79,12 +86,15 @@ def backfill(
     Example: oncue cron backfill payroll --from 2026-11-01T00:00:00Z --to 2026-11-08T00:00:00Z
     """
     from oncue.cli.oneshot import opened_app
-    from oncue.cli.schedule import read_time
+    from oncue.common.localtime import first_ms, last_ms
+    from oncue.common.task import instant
+    from oncue.common.walltime import wall_clock
 
     with opened_app(given) as app:
-        made, there = app.schedules.backfill(
-            name, read_time(first), read_time(last), forced=force, told=_progress
-        )
+        config = app.schedules.get(name).config
+        clock = wall_clock(config.timezone if config else "UTC")
+        start, end = first_ms("--from", first, clock), last_ms("--to", last, clock)
+        made, there = app.schedules.backfill(name, instant(start), instant(end), forced=force, told=_progress)
     if as_json:
         print_json({"made": made, "there": there})
         return
@@ -125,7 +135,8 @@ def _tell(info: Any, as_json: bool) -> None:
     if as_json:
         print_json(entry)
     else:
-        print(f"{entry['name']}: {state_words(entry)}, next {entry['next'] or 'never'}")
+        following = "" if entry["state"] == "paused" else f", next {entry['next'] or 'never'}"
+        print(f"{entry['name']}: {state_words(entry)}{following}")
 
 
 def _login() -> str:

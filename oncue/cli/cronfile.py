@@ -1,4 +1,4 @@
-"""What `oncue cron` finds out without a server: faults, warnings and ticks of the schedules of a file."""
+"""What `oncue cron` says of definitions: faults, warnings and ticks of those of a file, for which it needs no server."""
 
 from dataclasses import asdict, replace
 from datetime import UTC
@@ -6,34 +6,41 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from oncue.cli.options import Given
-from oncue.cli.schedule import read_time
 from oncue.common.clock import host_now_ms
 from oncue.common.config import check, load
 from oncue.common.configtypes import Config, ScheduleConfig
-from oncue.common.due import due_ms
 from oncue.common.errors import BadInput
 from oncue.common.instants import after
+from oncue.common.localtime import first_ms
 from oncue.common.problem import Refused
 from oncue.common.rule import Rule
 from oncue.common.task import instant
 from oncue.common.timing import Timing
+from oncue.common.walltime import wall_clock
 
-_UNKNOWN = (
-    *("cron", "when", "runs", "start", "end", "count", "timezone", "queue"),
-    *(
-        "next",
-        "next_run",
-        "last",
-        "last_task",
-        "late_ms",
-        "fired",
-        "skipped",
-        "missed",
-        "triggered",
-        "backfilled",
-    ),
-    *("by", "why", "source"),
-)
+_UNKNOWN = [
+    "cron",
+    "when",
+    "runs",
+    "start",
+    "end",
+    "count",
+    "timezone",
+    "queue",
+    "next",
+    "next_run",
+    "last",
+    "last_task",
+    "late_ms",
+    "fired",
+    "skipped",
+    "missed",
+    "triggered",
+    "backfilled",
+    "by",
+    "why",
+    "source",
+]
 
 
 def check_file(file: str) -> dict[str, Any]:
@@ -58,22 +65,23 @@ def check_file(file: str) -> dict[str, Any]:
 def previews(
     given: Given, what: str | None, tz: str | None, start: str | None, count: int
 ) -> list[dict[str, Any]]:
-    """Meaning, warnings and next ticks of an expression, of a schedule of the file, or of all of them."""
-    since_ms = host_now_ms() if start is None else due_ms(read_time(start), 0)
+    """Meaning, warnings and next ticks of an expression, or of one or all of the schedules of the file or the store.
+
+    ``start`` is read in the zone of each.
+    """
     config = given.load()
     if what is not None and (" " in what.strip() or what.startswith("@")):
-        return [_preview(Rule("", Timing(cron=what, timezone=tz or config.timezone)), since_ms, count)]
-    return [_preview(_rule(entry, tz), since_ms, count) for entry in _wanted(config, what, given.path)]
+        return [_preview(Rule("", Timing(cron=what, timezone=tz or config.timezone)), start, count)]
+    found = _stored(given, what) if given.path is None else _written(config, what, given.path)
+    return [_preview(_rule(entry, tz), start, count) for entry in found]
 
 
 def explained(expr: str, tz: str, count: int) -> dict[str, Any]:
     """Meaning, warnings and next ticks of one expression. Raises CronError."""
-    return _preview(Rule("", Timing(cron=expr, timezone=tz)), host_now_ms(), count)
+    return _preview(Rule("", Timing(cron=expr, timezone=tz)), None, count)
 
 
-def _wanted(config: Config, name: str | None, path: str | None) -> list[ScheduleConfig]:
-    if path is None:
-        raise BadInput('name a file with --config, or give an expression in quotes, such as "30 2 * * *"')
+def _written(config: Config, name: str | None, path: str) -> list[ScheduleConfig]:
     for problem in config.invalid:
         if name in (None, problem.schedule):
             raise Refused([problem])
@@ -85,12 +93,26 @@ def _wanted(config: Config, name: str | None, path: str | None) -> list[Schedule
     return [config.schedules[name]]
 
 
+def _stored(given: Given, name: str | None) -> list[ScheduleConfig]:
+    from oncue.cli.oneshot import opened_app
+
+    with opened_app(given) as app:
+        found = app.schedules.list() if name is None else [app.schedules.get(name)]
+    if name is not None and found[0].config is None:
+        raise BadInput(f"schedule {name} is invalid: {found[0].reason}")
+    return [
+        entry.config for entry in found if entry.config is not None and (name or entry.state != "removed")
+    ]
+
+
 def _rule(entry: ScheduleConfig, tz: str | None) -> Rule:
     return Rule(entry.name, replace(entry, timezone=tz or entry.timezone).timing)
 
 
-def _preview(rule: Rule, since_ms: int, count: int) -> dict[str, Any]:
+def _preview(rule: Rule, start: str | None, count: int) -> dict[str, Any]:
     zone = ZoneInfo(rule.timing.timezone)
+    clock = wall_clock(rule.timing.timezone)
+    since_ms = host_now_ms() if start is None else first_ms("--from", start, clock)
     ticks = after(rule.next_after, instant(since_ms).astimezone(UTC), count)
     return {
         "name": rule.name,

@@ -69,6 +69,17 @@ def test_an_end_without_a_time_is_the_end_of_that_day_in_the_zone() -> None:
     assert next_ticks(made, "2026-11-01T00:00", 9) == ["2026-12-02T04:00:00", "2026-12-03T04:00:00"]
 
 
+def test_an_interval_whose_start_is_no_tick_is_warned_of() -> None:
+    (warning,) = rule(every_s=86_400.0, start="2026-12-01T09:00").warnings
+    assert "counted from 1970" in warning
+    assert rule(every_s=86_400.0, start="2026-12-01").warnings == []
+    assert (
+        rule(every_s=86_400.0, start="2026-12-01T09:00", anchor_ms=at("2026-12-01T09:00+00:00")).warnings
+        == []
+    )
+    assert rule(every_s=600.0, start="2026-12-01T09:01", from_end=True).warnings == []
+
+
 def test_a_start_with_an_offset_is_that_instant_in_any_zone() -> None:
     made = rule(cron="0 * * * *", timezone="Asia/Tokyo", start="2026-12-01T09:30-05:00")
     assert next_ticks(made, "2026-11-01T00:00", 1) == ["2026-12-01T15:00:00"]

@@ -221,7 +221,7 @@ def test_a_terminal_is_asked(valkey: RedisServer, namespace: str, app: App) -> N
 def test_a_pause_tells_who_and_why(oncue: Run, app: App) -> None:
     app.schedules.create("nightly", cron="0 3 * * *")
     end = oncue("cron", "pause", "nightly", "--why", "audit", "--by", "ada")
-    assert (end.code, end.output) == (0, "nightly: paused by ada: audit, next never\n")
+    assert (end.code, end.output) == (0, "nightly: paused by ada: audit\n")
     entry = listed(oncue)["nightly"]
     assert (entry["state"], entry["by"], entry["why"], entry["next"]) == ("paused", "ada", "audit", None)
     head, line = oncue("cron", "list").output.splitlines()
@@ -230,6 +230,25 @@ def test_a_pause_tells_who_and_why(oncue: Run, app: App) -> None:
     assert oncue("cron", "resume", "nightly", "--json").json["state"] == "active"
     assert oncue("cron", "resume", "nightly").code == 1
     assert oncue("cron", "pause", "nobody").code == 1
+
+
+def test_times_without_an_offset_are_those_of_the_zone(oncue: Run, app: App, file: Path) -> None:
+    app.schedules.create("nightly", cron="30 2 * * *", timezone="Europe/Berlin")
+    # Of the store, as there is no file.
+    output = oncue("cron", "preview", "nightly", "--from", "2027-03-28", "--count", "2").output
+    assert "2027-03-28T03:00:00+02:00\n  2027-03-29T02:30:00+02:00" in output
+    assert oncue("cron", "preview", "--json").json[0]["name"] == "nightly"
+    output = oncue("cron", "preview", "0 9 * * *", "--tz", "Asia/Tokyo", "--from", "2027-03-28T08:30").output
+    assert "2027-03-28T09:00:00+09:00" in output
+    end = oncue("cron", "backfill", "nightly", "--from", "2026-01-01", "--to", "2026-01-02")
+    assert end.output.splitlines()[:2] == ["nightly@2026-01-01T01:30:00Z", "nightly@2026-01-02T01:30:00Z"]
+    for words in (
+        ("preview", "0 9 * * *", "--from", "soon"),
+        ("backfill", "nightly", "--from", "soon", "--to", "2026-01-02"),
+    ):
+        end = oncue("cron", *words)
+        assert (end.code, end.output.count("\n"), "--from: found 'soon'" in end.output) == (2, 1, True)
+    assert oncue("cron", "preview", "none").code == 1
 
 
 def test_tasks_are_made_by_hand_and_the_history_tells_it(oncue: Run, app: App) -> None:
