@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-import redis
 
 from oncue import App
 from oncue.common.configtypes import ScheduleConfig
 from oncue.common.shard import Shard
 from oncue.common.store import Store
 from oncue.scheduler.schedules import Applied, apply
+from tests.support.books import SECOND_MS, Books
 from tests.support.product import START_MS, FixedClock, Hands, Passes, app_on, opened
 from tests.support.servers import RedisServer
 
 TICKS = 1000
-SECOND = 1000
+FILE = "/etc/oncue.yaml"
 
 
 class Stopped(Exception):
@@ -65,32 +64,9 @@ class Mortal:
     def start_with(self, config: ScheduleConfig) -> Applied | None:
         """What a start does with a file."""
         try:
-            return apply(self.store, [config], "/etc/oncue.yaml")
+            return apply(self.store, [config], FILE)
         except Stopped:
             return None
-
-
-@dataclass
-class Books:
-    """What the history said, collected before it was cut."""
-
-    client: redis.Redis
-    key: bytes
-    seen: dict[bytes, dict[str, Any]] = field(default_factory=dict)
-
-    def read(self) -> None:
-        texts: Any = self.client.lrange(self.key, 0, -1)  # pyright: ignore[reportArgumentType]
-        assert len(texts) == len(set(texts)), "an entry twice"
-        self.seen |= {text: json.loads(text) for text in texts}
-
-    def planned(self) -> list[int]:
-        found: list[int] = []
-        for event in self.seen.values():
-            last = event.get("to", event["planned"])
-            instants = range(event["planned"], last + 1, SECOND)
-            assert len(instants) == event.get("count", 1)
-            found += instants
-        return sorted(found)
 
 
 def config(revision: int) -> ScheduleConfig:
@@ -111,68 +87,80 @@ def own(valkey: RedisServer, namespace: str, clock: FixedClock) -> Iterator[App]
         yield app_on(store)
 
 
+@dataclass
+class Upsets:
+    """What happens to the schedule between two passes."""
+
+    crew: list[Mortal]
+    own: App
+    clock: FixedClock
+    chance: random.Random
+    revision: int = 0
+
+    def begin(self) -> None:
+        assert apply(self.own.store, [config(0)], FILE).changes == ["created beat"]
+
+    def one(self) -> None:
+        edit, resume, clock = self.file_edit, self.resume, self.clock_step
+        self.chance.choice([edit, edit, self.pause, resume, resume, clock, clock])()
+
+    def file_edit(self) -> None:
+        self.revision += 1
+        apply(self.own.store, [config(self.revision)], FILE)
+        old = self.chance.choice(self.crew).start_with(config(self.chance.randrange(self.revision)))
+        assert old is None or old.is_old
+
+    def pause(self) -> None:
+        self.own.schedules.pause("beat", by="test")
+
+    def resume(self) -> None:
+        if self.own.schedules.get("beat").state == "paused":
+            self.own.schedules.resume("beat")
+
+    def clock_step(self) -> None:
+        self.clock.pass_ms(self.chance.choice([-self.chance.randrange(5000), self.chance.randrange(8000)]))
+
+
+def run_all(worker: Hands, runs: Counter[str]) -> None:
+    while tasks := worker.reserve():
+        runs.update(task.id for task in tasks)
+        worker.complete(*tasks)
+
+
 def test_a_thousand_ticks_under_schedulers_that_stop_edits_pauses_and_clock_steps_each_have_one_entry(
     crew: list[Mortal], own: App, clock: FixedClock, valkey: RedisServer
 ) -> None:
     chance = random.Random(11)
     books = Books(valkey.client(), own.store.shards[0].keys.history("beat"))
     worker, runs = Hands(own.store, ("beats",)), Counter[str]()
-    assert apply(own.store, [config(0)], "/etc/oncue.yaml").changes == ["created beat"]
-    revision = 0
-
-    def file_edit() -> None:
-        nonlocal revision
-        revision += 1
-        apply(own.store, [config(revision)], "/etc/oncue.yaml")
-        old = chance.choice(crew).start_with(config(chance.randrange(revision)))
-        assert old is None or old.is_old
-
-    def pause() -> None:
-        own.schedules.pause("beat", by="test")
-
-    def resume() -> None:
-        if own.schedules.get("beat").state == "paused":
-            own.schedules.resume("beat")
-
-    def set_back() -> None:
-        clock.pass_ms(-chance.randrange(5000))
-
-    def set_forward() -> None:
-        clock.pass_ms(chance.randrange(8000))
-
-    upsets: list[Callable[[], None]] = [file_edit, file_edit, pause, resume, resume, set_back, set_forward]
+    upsets = Upsets(crew, own, clock, chance)
+    upsets.begin()
+    step = 0
     with ThreadPoolExecutor(len(crew)) as pool:
-        step = 0
-        while clock.ms < START_MS + TICKS * SECOND:
+        while clock.ms < START_MS + TICKS * SECOND_MS:
             step += 1
             clock.pass_ms(chance.choice([300, 700, 1000, 1000, 2000]))
             if chance.random() < 0.15:
-                chance.choice(upsets)()
+                upsets.one()
             standing = chance.choice([0, 2, 3, 4, 5, 5])
             for done in [pool.submit(member.one_pass) for member in crew[:standing]]:
                 done.result()
             if step % 10 == 0:
                 books.read()
-                tasks = worker.reserve()
-                runs.update(task.id for task in tasks)
-                worker.complete(*tasks)
-    resume()
+                run_all(worker, runs)
+    upsets.resume()
     Passes(own.store)()
     books.read()
-    while tasks := worker.reserve():
-        runs.update(task.id for task in tasks)
-        worker.complete(*tasks)
+    run_all(worker, runs)
 
-    found = own.schedules.get("beat")
-    planned = books.planned()
-    assert planned == list(range(START_MS + SECOND, planned[-1] + 1, SECOND))
+    found, planned, fired = own.schedules.get("beat"), books.planned(), books.fired()
+    assert planned == list(range(START_MS + SECOND_MS, planned[-1] + 1, SECOND_MS))
     assert len(planned) >= TICKS - 10
     assert len(planned) == found.fired + found.skipped + found.missed
-    fired = {event["id"] for event in books.seen.values() if event["what"] == "fired"}
-    assert len(fired) == found.fired
-    assert set(runs) == fired
+    assert len(fired) == len(set(fired)) == found.fired
+    assert set(runs) == set(fired)
     assert set(runs.values()) == {1}
-    assert found.next_ms == planned[-1] + SECOND
-    assert revision > 5
+    assert found.next_ms == planned[-1] + SECOND_MS
+    assert upsets.revision > 5
     assert min(found.fired, found.skipped, found.missed) > 20
     print(f"{step} steps, {found.fired} fired, {found.skipped} skipped, {found.missed} missed")
