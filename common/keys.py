@@ -70,6 +70,7 @@ class Keys:
         self.schedules = prefix + b"schedules"  # hash: name -> definition hash and definition (JSON)
         self.followers = prefix + b"followers"  # hash: id of a task -> what its end lets go
         self.revisions = prefix + b"revisions"  # hash: revisions of files that were put here, in their order
+        self.zones = prefix + b"zones"  # hash: rules of the time zones in force, and their data
         self.seq = prefix + b"seq"  # string: counter behind placements and fencing tokens
         self.armed = (
             prefix + b"armed"

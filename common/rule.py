@@ -41,7 +41,7 @@ class Rule:
         self.name, self.timing = name, timing
         self.kind = kind_of(timing)
         check(timing, self.kind)
-        clock = wall_clock(timing.timezone)
+        clock = self.clock = wall_clock(timing.timezone)
         self._every_ms = 0 if timing.every_s is None else every_ms(timing.every_s)
         self._jitter_ms = round(timing.jitter_s * 1000)
         self._start_ms = None if timing.start is None else first_ms("start", timing.start, clock)
@@ -57,6 +57,11 @@ class Rule:
     def from_end(self) -> bool:
         """Whether the next tick follows from the finish of the last run: ask `after_finish` for it."""
         return self.timing.from_end
+
+    @property
+    def follows_wall(self) -> bool:
+        """Whether its ticks are readings of the wall clock, instead of a pace in elapsed time."""
+        return isinstance(self._own, Cron | RRule) and not self._own.elapsed
 
     @property
     def written(self) -> str:

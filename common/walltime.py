@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from importlib import resources
-from zoneinfo import ZoneInfo
 
 from oncue.common.errors import CronError
+from oncue.common.zonerules import ZoneRules, own_rules
 
 DAY = 86_400
 # Offsets of one zone never differ by more than the 24 hours of a moved date line, and some.
@@ -46,10 +46,11 @@ class Span:
 class WallClock:
     """The wall clock of one zone. `key` is its IANA name; make one through `wall_clock`, which shares them."""
 
-    def __init__(self, key: str) -> None:
-        """Raises CronError (code "zone") where `key` is no IANA zone that this machine has data for."""
+    def __init__(self, key: str, rules: ZoneRules | None = None) -> None:
+        """`rules` are this host's unless others are given. Raises CronError (code "zone") where there are none."""
         self.key = key
-        self._zone = _load(key)
+        self.rules = _load(key) if rules is None else rules
+        self.zone = self.rules.zone(key)
         self._windows: dict[int, tuple[Span, ...]] = {}
 
     def span(self, instant: int) -> Span:
@@ -117,7 +118,7 @@ class WallClock:
         return other
 
     def _offset(self, instant: int) -> int:
-        shift = (_EPOCH + timedelta(seconds=instant)).astimezone(self._zone).utcoffset()
+        shift = (_EPOCH + timedelta(seconds=instant)).astimezone(self.zone).utcoffset()
         if shift is None:
             raise AssertionError("a zone of zoneinfo knows its offset at every instant")
         return shift.days * DAY + shift.seconds
@@ -127,7 +128,19 @@ def wall_clock(key: str) -> WallClock:
     """The shared wall clock of the IANA zone `key`. Raises CronError (code "zone") for anything else."""
     if not isinstance(key, str):
         raise _unknown(key, "write the name as a text")
-    return _shared(key)
+    return _adopted.get(key) or _shared(key)
+
+
+def adopt(key: str, rules: ZoneRules) -> None:
+    """From now on `wall_clock(key)` follows `rules`. Raises ValueError or OSError for data that is no zone's.
+
+    What was made before keeps the rules that it was made with.
+    """
+    _adopted[key] = WallClock(key, rules)
+
+
+# Rules that came from elsewhere. One set for the whole process: what a zone's clocks show is a fact about the world.
+_adopted: dict[str, WallClock] = {}
 
 
 @lru_cache(maxsize=1024)
@@ -135,12 +148,12 @@ def _shared(key: str) -> WallClock:
     return WallClock(key)
 
 
-def _load(key: str) -> ZoneInfo:
+def _load(key: str) -> ZoneRules:
     """`zoneinfo` raises a different error for each way in which a name can be wrong; here it is one."""
     if key in _NOT_ZONES or key.startswith(("posix/", "right/")):
         raise _unknown(key, "zones are the schedule's own, never the host's")
     try:
-        return ZoneInfo(key)
+        return own_rules(key)
     except (KeyError, ValueError, OSError, TypeError):
         raise _unknown(key, _suggest(key)) from None
 

@@ -1,8 +1,9 @@
 -- claim_revision: whether the revision of a file that somebody has read is to be put into the store.
 --
 -- KEYS  1 revisions
--- ARGV  1 file, 2 revision of it, 3 forced: "1" to have it whatever was there before, 4 order: "" to be given one, as
---       the first shard does, or on the other shards the one that was given there
+-- ARGV  1 file, 2 revision of it, 3 replaces: the revision that it may replace though it was in force before that, "*"
+--       for any, "" for none, 4 order: "" to be given one, as the first shard does, or on the other shards the one
+--       that was given there
 -- Output  {1 it is new and from now on the one in force, 0 it is in force already, -1 it was in force once, or has been
 --         overtaken, and is replaced; its order}
 -- Cost  O(1), and once in some hundred new revisions O(revisions)
@@ -41,7 +42,7 @@ if given and before and before >= given then
     return {before == given and current == revision and 0 or -1, given}
 elseif not given and current == revision and known then
     return {0, known}
-elseif not given and known and ARGV[3] ~= "1" then
+elseif not given and known and ARGV[3] ~= "*" and (ARGV[3] == "" or ARGV[3] ~= current) then
     return {-1, known}
 end
 local order = given or (tonumber(redis.call("HGET", revisions, "=")) or 0) + 1

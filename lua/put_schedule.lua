@@ -44,7 +44,8 @@ local function put(name, hash, definition, replaces, planned, instant, every, is
     if replaces ~= "*" and known ~= replaces then
         return -1
     end
-    if is_there and stored:sub(1, #hash) == hash and state ~= "invalid" and not moved then
+    local is_same = is_there and stored:sub(1, #hash) == hash
+    if is_same and state ~= "invalid" and not moved then
         local tick = redis.call("ZSCORE", keys.timetable, "t" .. name)
         if state == "active" and not tick then
             set_tick(keys, name, planned, instant, every)
@@ -53,13 +54,16 @@ local function put(name, hash, definition, replaces, planned, instant, every, is
     end
     local tick = tonumber(state == "paused" and redis.call("HGET", keys.schedule, "planned")
         or redis.call("ZSCORE", keys.timetable, "t" .. name))
-    if is_there and tick and tick <= now and not moved then
+    -- One that nobody could read is put off: whoever puts it can, and fires first what has been due meanwhile. Put in
+    -- another form it is an edit, and what it was is beyond anybody.
+    local comes_first = state == "invalid" and is_same or state ~= "invalid" and tick and tick <= now
+    if is_there and tick and comes_first and not moved then
         return -3
     end
     drop_tick(keys, name)
     redis.call("HSET", keys.schedules, name, hash .. definition)
     redis.call("HSET", keys.schedule, "since", ARGV[1])
-    redis.call("HDEL", keys.schedule, "reason", "moved", "was")
+    redis.call("HDEL", keys.schedule, "reason", "put_off", "moved", "was")
     -- Kept when it comes back after a removal: what ran before must not count as never run, for a backfill.
     redis.call("HSETNX", keys.schedule, "created", ARGV[1])
     local was_off = redis.call("HDEL", keys.schedule, "off") == 1

@@ -10,6 +10,7 @@ from oncue.common.task import instant
 from oncue.scheduler.catch_up import ticks_between
 from oncue.scheduler.definition import Definition, tick_id
 from oncue.scheduler.fire import task_record
+from oncue.scheduler.replan import settle
 from oncue.scheduler.schedule_calls import trigger
 from oncue.scheduler.standing import Stored, history
 
@@ -43,6 +44,8 @@ def backfill(
     BadInput, WrongState where the schedule is edited meanwhile, and what the store raises.
     """
     definition = entry.read()
+    store.persist(entry.shard, partial(settle, entry.shard, {definition.config.timezone}))
+    definition = definition.renewed()
     if definition.config.from_end:
         raise BadInput("ticks that count from the end of a run have no planned instants in the past")
     if first_ms > last_ms:

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import msgspec
@@ -13,11 +13,13 @@ from oncue.common.keys import queue_name
 from oncue.common.retry import storable
 from oncue.common.rule import Rule
 from oncue.common.task import instant
+from oncue.common.walltime import wall_clock
 from oncue.common.work import read_work
 
 HASH_BYTES = 32
 """A stored definition is its hash in so many hexadecimal digits, then JSON."""
 
+_KEYS = {key.name for key in fields(ScheduleConfig)} - {"name"} | {"source"}
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
 
@@ -44,6 +46,21 @@ class Definition:
         """The time from the end of a run to the next tick, where ticks count from there."""
         config = self.config
         return round(config.every_s * 1000) if config.from_end and config.every_s else None
+
+    @property
+    def rules(self) -> bytes:
+        """The digest of the rules of its zone by which it plans."""
+        return self.rule.clock.rules.digest
+
+    def renewed(self) -> "Definition":
+        """The same by the rules that this process knows now."""
+        if self.rule.clock is wall_clock(self.config.timezone):
+            return self
+        return replace(self, rule=checked(self.config))
+
+    def wall(self, planned_ms: int) -> str:
+        """What scripts are told of the wall clock at a planned instant, so that no local time is decided about twice."""
+        return f"{self.rule.clock.reading(planned_ms // 1000)} {self.config.timezone}"
 
     def next_tick(self, after_ms: int) -> list[int | str]:
         """What scripts are told of the next tick: planned instant, instant in the timetable, time after a run's end."""
@@ -80,14 +97,37 @@ def defined(config: ScheduleConfig, source: str) -> Definition:
 
 
 def read(name: str, text: bytes) -> Definition:
-    """A definition from the store; raises CronError or BadInput in one sentence if nobody can use it."""
+    """A definition from the store; raises CronError or BadInput in one sentence if this process cannot use it."""
+    entries = _entries(name, text)
+    if unknown := sorted(entries.keys() - _KEYS):
+        # Left aside, it would run at other times, or otherwise, than whoever wrote it has said.
+        raise BadInput(f"schedule {name}: its key {unknown[0]!r:.60} is unknown here: a newer oncue wrote it")
     try:
-        entries = msgspec.json.decode(text[HASH_BYTES:], type=dict[str, Any])
         source = msgspec.convert(entries.get("source", ""), str)
         config = msgspec.convert(entries | {"name": name}, ScheduleConfig)
-    except (msgspec.DecodeError, msgspec.ValidationError, ValueError, RecursionError) as error:
-        raise BadInput(f"schedule {name}: its stored definition cannot be read ({error})") from None
+    except (msgspec.ValidationError, ValueError, RecursionError) as error:
+        raise BadInput(_cannot_be_read(name, error)) from None
     return Definition(name, text[:HASH_BYTES], config, source, checked(config))
+
+
+def zone_of(text: bytes) -> str | None:
+    """The zone that a definition from the store names, readable or not."""
+    try:
+        zone = _entries("", text).get("timezone")
+    except BadInput:
+        return None
+    return zone if isinstance(zone, str) else None
+
+
+def _entries(name: str, text: bytes) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(text[HASH_BYTES:], type=dict[str, Any])
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        raise BadInput(_cannot_be_read(name, error)) from None
+
+
+def _cannot_be_read(name: str, error: Exception) -> str:
+    return f"schedule {name}: its stored definition cannot be read ({error})"
 
 
 def checked(config: ScheduleConfig) -> Rule:

@@ -8,28 +8,36 @@ from oncue.common.pages import Head, head_of
 from oncue.common.settle import Settling, cancelling
 from oncue.common.shard import Shard
 from oncue.common.task import instant
+from oncue.scheduler import unread
 from oncue.scheduler.catch_up import MOST_COUNTED, Missed, Plan, Tick, plan
 from oncue.scheduler.definition import Definition, tick_id
 from oncue.scheduler.foreign import is_understood
 from oncue.scheduler.known import Known
+from oncue.scheduler.replan import replan
 
 KINDS = b"t"
-_DONE, _CANCEL_FIRST = 1, 2
+_DONE, _CANCEL_FIRST, _REPLAN_FIRST = 1, 2, 3
 _log = logging.getLogger("oncue.fire")
 
 
 class Fire:
     """The duty, with the definitions that it has read."""
 
-    def __init__(self, shard: Shard, keep_finished_ms: int = 60_000) -> None:
-        """``keep_finished_ms``: how long a task is remembered that a later tick has replaced."""
+    def __init__(
+        self, shard: Shard, keep_finished_ms: int = 60_000, patience_ms: int = unread.PATIENCE_MS
+    ) -> None:
+        """``keep_finished_ms``: how long a task is remembered that a later tick has replaced.
+
+        ``patience_ms``: how long a due tick that cannot be read here is left to others.
+        """
         self._shard = shard
         self._keep_ms = keep_finished_ms
         self._known = Known(shard)
+        self._unread = unread.Unread(shard, self._known, patience_ms)
 
     def prepare(self, head: Head) -> None:
         """Reads ahead the definitions of ticks that are near, so that at their instant only one call is left."""
-        self._known.get(
+        self._known.look_ahead(
             member[1:].decode() for member, _ in head if member[:1] == KINDS and is_understood(member)
         )
 
@@ -37,11 +45,9 @@ class Fire:
         """Fires due ticks, given with their instants in the timetable in ms. The newest head."""
         ticks = {member[1:].decode(): at for member, at in due}
         found = self._known.get(ticks)
-        for name in ticks.keys() - found.keys():
-            head = [entry for entry in head if entry[0] != b"t" + name.encode()]
         for name, definition in found.items():
             head = self._fire(definition, ticks[name])
-        return head
+        return self._unread({name: at for name, at in ticks.items() if name not in found}, head)
 
     def _fire(self, definition: Definition, at_ms: int) -> Head:
         planned = self._known.planned_ms(definition, at_ms)
@@ -52,6 +58,10 @@ class Fire:
             # Between this and the next call another scheduler may fire, or a worker may reserve the task: each call
             # finds out for itself.
             Settling(cancelling(self._keep_ms), self._shard, [before.decode()])()
+            code, head, became, _ = self._call(definition, at_ms, now, wanted)
+        if code == _REPLAN_FIRST:
+            # Where that moves it the next call says so, and what comes first now.
+            replan(self._shard, [definition.name])
             code, head, became, _ = self._call(definition, at_ms, now, wanted)
         if code == _DONE:
             _report(definition.name, wanted, became)
@@ -65,7 +75,7 @@ class Fire:
         """The definition as it is now, if it is another one than was known: without another look it would fire late."""
         self._known.forget(definition.name)
         found = self._known.get([definition.name]).get(definition.name)
-        return None if found is None or found.hash == definition.hash else found
+        return None if found is None or _is_same(found, definition) else found
 
     def _call(
         self, definition: Definition, at_ms: int, now_ms: int, wanted: Plan
@@ -83,12 +93,13 @@ class Fire:
             keys.notify,
             keys.followers,
             keys.finished,
+            keys.zones,
         )
         own = (keys.schedule(name), keys.history(name))
         lists = (keys.ready(config.queue, config.priority), keys.wake(config.queue))
         following = definition.told(wanted.following_ms)
         args: list[bytes | str | int] = [now_ms, name, at_ms, definition.hash, *following]
-        args += (config.overlap, self._keep_ms)
+        args += (config.overlap, self._keep_ms, config.timezone, definition.rules, _wall(definition, wanted))
         for missed in wanted.missed:
             args += ("missed", missed.first_ms, missed.reason, missed.last_ms, missed.number)
         for tick in wanted.ticks:
@@ -96,6 +107,15 @@ class Fire:
             args += (task_record(definition, tick.planned_ms, tick.late_ms), tick.late_ms)
         code, head, became, before = self._shard.call("fire", [*fixed, *own, *lists], args)
         return code, head, became, before
+
+
+def _is_same(one: Definition, other: Definition) -> bool:
+    return (one.hash, one.rules) == (other.hash, other.rules)
+
+
+def _wall(definition: Definition, wanted: Plan) -> str:
+    decided = [tick.planned_ms for tick in wanted.ticks] + [missed.last_ms for missed in wanted.missed]
+    return definition.wall(max(decided)) if decided else ""
 
 
 def task_record(definition: Definition, planned_ms: int, late_ms: int, due_ms: int | None = None) -> bytes:

@@ -2,10 +2,12 @@
 
 import logging
 from collections.abc import Iterable
+from typing import Any, NamedTuple, cast
 
 from oncue.common.errors import BadInput, CronError
 from oncue.common.shard import Shard
-from oncue.scheduler.definition import HASH_BYTES, Definition, read
+from oncue.scheduler.definition import Definition, read, zone_of
+from oncue.scheduler.replan import replan, settle
 
 _log = logging.getLogger("oncue.schedules")
 
@@ -16,16 +18,25 @@ class Known:
     def __init__(self, shard: Shard) -> None:
         self._shard = shard
         self._known: dict[str, Definition] = {}
-        # A tick that was near when it was disarmed stands in the caller's head until it is due, and is asked for again.
-        self._reported: dict[str, bytes] = {}
+        self._unreadable: dict[str, Unreadable] = {}
+
+    def look_ahead(self, names: Iterable[str]) -> None:
+        """Reads those of ``names`` that have not been read yet."""
+        new = [name for name in names if name not in self._known and name not in self._unreadable]
+        if new:
+            self._read(new)
 
     def get(self, names: Iterable[str]) -> dict[str, Definition]:
-        """The usable ones of ``names``; one that is not is disarmed and logged once."""
+        """The readable ones of ``names``; of the others ``unreadable`` has the reason."""
         asked = list(names)
         missing = [name for name in asked if name not in self._known]
         if missing:
             self._read(missing)
         return {name: self._known[name] for name in asked if name in self._known}
+
+    def unreadable(self, name: str) -> "Unreadable":
+        """What was found of one that ``get`` has left out."""
+        return self._unreadable[name]
 
     def forget(self, name: str) -> None:
         """Reads the definition again next time."""
@@ -41,18 +52,38 @@ class Known:
         return planned if definition.rule.runs_at(planned) == instant_ms else instant_ms
 
     def _read(self, names: list[str]) -> None:
-        keys = self._shard.keys
-        texts: list[bytes | None] = self._shard.command("HMGET", keys.schedules, *names)
+        texts, states = self._look_up(names)
+        settle(self._shard, {zone for text in texts if (zone := zone_of(text or b"")) is not None})
         for name, text in zip(names, texts, strict=True):
             try:
                 self._known[name] = read(name, text or b"")
+                self._unreadable.pop(name, None)
             except (BadInput, CronError) as error:
-                self._disarm(name, (text or b"")[:HASH_BYTES], str(error))
-                if text is not None and self._reported.get(name) != text:
-                    self._reported[name] = text
-                    _log.error("schedule %s is invalid and will not fire: %s", name, error)
+                found = Unreadable(text, str(error))
+                if text is not None and self._unreadable.get(name) != found:
+                    _log.error(
+                        "schedule %s cannot be read here and is left to other schedulers: %s", name, error
+                    )
+                self._unreadable[name] = found
+        put_off = [
+            name
+            for name, state in zip(names, states, strict=True)
+            if state == b"invalid" and name in self._known
+        ]
+        replan(self._shard, put_off)
 
-    def _disarm(self, name: str, found: bytes, reason: str) -> None:
-        keys = self._shard.keys
-        fixed = (keys.timetable, keys.schedules, keys.followers, keys.schedule(name))
-        self._shard.call("disarm", fixed, [name, found, reason])
+    def _look_up(self, names: list[str]) -> tuple[list[bytes | None], list[bytes | None]]:
+        keys, client = self._shard.keys, cast("Any", self._shard.link.client)
+        pipeline = client.pipeline(transaction=False)
+        pipeline.hmget(keys.schedules, names)
+        for name in names:
+            pipeline.hget(keys.schedule(name), "state")
+        texts, *states = pipeline.execute()
+        return texts, states
+
+
+class Unreadable(NamedTuple):
+    """A definition as it stands in the store, None where there is none, and why this process cannot use it."""
+
+    text: bytes | None
+    reason: str

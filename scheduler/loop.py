@@ -15,7 +15,7 @@ from oncue.common.faults import FAULTS, Backoff, is_passing
 from oncue.common.pages import Head, head_of
 from oncue.common.shard import Shard
 from oncue.common.wait import NOTHING, BlockingRead, Nudge
-from oncue.scheduler import foreign, guard, open_pages, promote, reclaim, sweep, trim
+from oncue.scheduler import foreign, guard, open_pages, promote, reclaim, replan, sweep, trim
 from oncue.scheduler.fire import KINDS as TICKS
 from oncue.scheduler.fire import Fire
 
@@ -83,6 +83,7 @@ class Loop:
         """
         if not self._last_id:
             self.shard.link.check(self.shard.keys.timetable)
+            replan.begin(self.shard)
             # The bounds may be narrower than those of the schedulers before.
             self._trim(self.shard)
             self.survey()

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from oncue.common.shard import Shard
+from oncue.common.walltime import LAST_SECOND
 from oncue.scheduler.catch_up import Missed
 from oncue.scheduler.definition import Definition
 
@@ -33,7 +34,7 @@ def put_schedules(
     client: Any = shard.link.client
     pipeline = client.pipeline(transaction=False)
     for definition in definitions:
-        pipeline.hmget(keys.schedule(definition.name), "through", "moved")
+        pipeline.hmget(keys.schedule(definition.name), "through", "wall", "moved")
     standing = pipeline.execute()
     fixed = [
         keys.timetable,
@@ -47,12 +48,12 @@ def put_schedules(
     ]
     args: Arguments = [now, *origin]
     for definition, texts in zip(definitions, standing, strict=True):
-        through, moved = (text and text.decode(errors="replace") for text in texts)
+        through, wall, moved = (text and text.decode(errors="replace") for text in texts)
         name, off = definition.name, "" if definition.config.enabled else "1"
         fixed.append(keys.schedule(name))
         # What comes while a schedule is between two shards is made up for.
         since = int(moved) if moved and moved.isdigit() else now
-        tick = definition.next_tick(after(min(now, since), through))
+        tick = definition.next_tick(after(min(now, since), decided_ms(definition, through, wall)))
         args += (name, definition.hash, definition.stored(), replaces, *tick, off)
     answers: list[int] = shard.call("put_schedule", fixed, args)
     return answers
@@ -80,12 +81,13 @@ def remove_schedule(
     return bool(shard.call("remove_schedule", [*fixed, *own], args))
 
 
-def claim_revision(shard: Shard, origin: Origin, order: int | None, *, forced: bool) -> tuple[int, int]:
+def claim_revision(shard: Shard, origin: Origin, order: int | None, replaces: str) -> tuple[int, int]:
     """1 new, and in force from now on; 0 in force already; -1 it was in force and has been replaced since; and its order.
 
-    The first shard gives the order, the others are told it.
+    The first shard gives the order, the others are told it. ``replaces``: the revision that it may replace even if it
+    was in force before that, "*" for any.
     """
-    args: Arguments = [*origin, int(forced), "" if order is None else order]
+    args: Arguments = [*origin, replaces, "" if order is None else order]
     claimed, given = shard.call("claim_revision", [shard.keys.revisions], args)
     return claimed, given
 
@@ -98,14 +100,27 @@ def pause(shard: Shard, name: str, by: str, why: str) -> str:
     return answer.decode()
 
 
-def after(now_ms: int, through: str | None) -> int:
-    """After which instant a schedule's next tick comes, whose ticks have been decided ``through`` an instant.
+def decided_ms(definition: Definition, through: str | None, wall: str | None) -> int:
+    """Up to which instant it has been decided about a schedule's ticks, 0 where about none, from its fields in the store.
+
+    Where rules of its zone changed since, the wall clock shows again what it showed before, or the other way round: the
+    later instant counts.
+    """
+    decided = int(through) if through and through.isascii() and through.isdigit() else 0
+    reading, _, zone = (wall or "").partition(" ")
+    clock = definition.rule.clock
+    if definition.rule.follows_wall and zone == clock.key and reading.isascii() and reading.isdigit():
+        decided = max(decided, clock.resolve(min(int(reading), LAST_SECOND)) * 1000)
+    return decided
+
+
+def after(now_ms: int, decided_ms: int) -> int:
+    """After which instant a schedule's next tick comes, whose ticks have been decided up to an instant.
 
     Where the clock has been set back, what has been decided already comes no second time; unless it was far ahead, for
     then it was wrong, and a schedule must not stand still for years.
     """
-    decided = int(through) if through and through.isdigit() else 0
-    return decided if now_ms < decided <= now_ms + MOST_SET_BACK_MS else now_ms
+    return decided_ms if now_ms < decided_ms <= now_ms + MOST_SET_BACK_MS else now_ms
 
 
 def resume(

@@ -15,6 +15,7 @@ from oncue.scheduler.catch_up import missed_ticks
 from oncue.scheduler.definition import HASH_BYTES, Definition, defined, hash_of
 from oncue.scheduler.fire import Fire
 from oncue.scheduler.move import HANDED_OVER, arrive, forget, hand_over
+from oncue.scheduler.replan import settle
 from oncue.scheduler.schedule_calls import (
     BY_HAND,
     CREATED,
@@ -23,6 +24,7 @@ from oncue.scheduler.schedule_calls import (
     Origin,
     after,
     claim_revision,
+    decided_ms,
     put_schedules,
     remove_schedule,
 )
@@ -91,11 +93,13 @@ def apply(
     forced: bool = False,
     prune: bool = False,
     emptied: bool = False,
+    successor_of: str = "",
 ) -> Applied:
     """Puts the schedules of a file into the store, and takes out those that came from it and are gone.
 
     Without ``forced``, as schedulers do at their start, a revision that was here and has been replaced since changes
-    nothing; one that is in force completes what is missing, and leaves alone what was changed by hand since. With
+    nothing; one that is in force completes what is missing, and leaves alone what was changed by hand since. Nor does
+    it count that this revision was here if ``successor_of``, one that the caller has put himself, is still in force. With
     ``prune``, what came from this file and is gone goes for good, history and all.
 
     Those named in ``faulty`` stand in the file but cannot be read now: what the store has of them stays. So does
@@ -108,7 +112,7 @@ def apply(
     if not wanted and not emptied:
         return Applied([], False)
     origin = Origin(source, revision_of(wanted.values(), faulty))
-    claims = _claimed(store, origin, forced=forced)
+    claims = _claimed(store, origin, "*" if forced else successor_of)
     rights = {shard: forced or claimed > 0 for shard, claimed in claims.items() if claimed >= 0}
     todo = _changes(store, wanted, source, faulty, rights)
     lines: list[str] = []
@@ -120,12 +124,12 @@ def apply(
     return Applied(lines, len(rights) < len(store.shards))
 
 
-def _claimed(store: Store, origin: Origin, *, forced: bool) -> dict[Shard, int]:
+def _claimed(store: Store, origin: Origin, replaces: str) -> dict[Shard, int]:
     """What each shard says of the revision: see ``claim_revision``."""
     claims: dict[Shard, int] = {}
     order: int | None = None
     for shard in store.shards:
-        claim = partial(claim_revision, shard, origin, order, forced=forced)
+        claim = partial(claim_revision, shard, origin, order, replaces)
         claims[shard], order = store.persist(shard, claim)
     return claims
 
@@ -236,6 +240,8 @@ def put(
 
     Raises WrongState if that cannot be done.
     """
+    store.persist(shard, partial(settle, shard, {entry.config.timezone for entry in definitions}))
+    definitions = [entry.renewed() for entry in definitions]
     answers = dict.fromkeys((entry.name for entry in definitions), FIRE_FIRST)
     for _ in range(_ATTEMPTS):
         late = [entry for entry in definitions if answers[entry.name] == FIRE_FIRST]
@@ -258,7 +264,7 @@ def _settle(shard: Shard, names: list[str]) -> None:
     now = shard.now_ms()
     entries = [entry for name in names for entry in find(shard, name)]
     due = [(f"t{entry.name}".encode(), entry.at_ms) for entry in entries if entry.at_ms is not None]
-    Fire(shard)(due, [])
+    Fire(shard, patience_ms=0)(due, [])
     for entry in entries:
         if entry.state == "paused":
             resume(entry, entry.read(), now, stay=True)
@@ -266,11 +272,14 @@ def _settle(shard: Shard, names: list[str]) -> None:
 
 def resume(entry: Stored, definition: Definition, now_ms: int, *, stay: bool = False) -> int:
     """One call of lua/resume.lua, with what was skipped while the schedule was paused."""
+    settle(entry.shard, {definition.config.timezone})
+    definition = definition.renewed()
     planned = entry.number("planned")
     skipped = []
     if planned is not None and planned <= now_ms:
         skipped = missed_ticks(definition.rule, planned, now_ms + 1, "paused")
-    after_ms = after(now_ms, entry.fields.get("through"))
+    decided = decided_ms(definition, entry.fields.get("through"), entry.fields.get("wall"))
+    after_ms = after(now_ms, decided)
     return call_resume(entry.shard, definition, skipped, now_ms, after_ms, stay=stay)
 
 

@@ -12,6 +12,7 @@ from oncue.common.errors import BadInput, CronError, NotFound
 from oncue.common.shard import Shard
 from oncue.common.store import Store
 from oncue.scheduler.definition import HASH_BYTES, Definition, read
+from oncue.scheduler.zones import learn
 
 CHUNK = 500
 """How many schedules one round trip reads."""
@@ -24,8 +25,8 @@ Texts = dict[str, bytes]
 class ScheduleInfo:
     """How a schedule stands. Instants are in ms since 1970, None where there is none.
 
-    ``config`` and ``source`` (the file that it came from, or "") are None of a definition that cannot be read; then
-    ``reason`` says why. ``next_ms`` is the next planned instant, ``next_run_ms`` when it runs (with jitter later): both
+    ``config`` and ``source`` (the file that it came from, or "") are None of a definition that this process cannot read;
+    then ``reason`` says why. Its state is "invalid" when no scheduler could, either. ``next_ms`` is the next planned instant, ``next_run_ms`` when it runs (with jitter later): both
     are unknown while a run goes on whose end the next tick counts from. ``last_ms`` is the planned instant of the last
     tick that was fired or skipped for another run, ``last_at_ms`` when that was done, ``late_ms`` how late.
     """
@@ -124,6 +125,7 @@ def stored(store: Store, name: str) -> Stored:
     """One schedule; raises NotFound. Of two shards that have had it, the one where it is now."""
     found: list[Stored] = []
     for shard in store.shards:
+        store.persist(shard, partial(learn, shard))
         found += store.persist(shard, partial(find, shard, name))
     if not found:
         raise NotFound(f"there is no schedule {name}")
@@ -153,12 +155,11 @@ def info(entry: Stored) -> ScheduleInfo:
         definition = entry.read()
     except (BadInput, CronError) as error:
         reason = str(error)
-        state = state if state == "removed" else "invalid"
     is_off = entry.fields.get("off") == "1"
     return ScheduleInfo(
         name=entry.name,
         state=state,
-        reason=reason if state == "invalid" else "",
+        reason=reason if state == "invalid" or definition is None else "",
         config=None if definition is None else definition.config,
         source=definition.source if definition else entry.source,
         next_ms=_planned(entry, definition),
@@ -182,6 +183,8 @@ def info(entry: Stored) -> ScheduleInfo:
 
 def infos(store: Store) -> list[ScheduleInfo]:
     """How all schedules stand, by name, faulty and removed ones too. Raises what the store raises."""
+    for shard in store.shards:
+        store.persist(shard, partial(learn, shard))
     return [info(current(entries)) for _, entries in sorted(all_by_name(store).items())]
 
 

@@ -3,7 +3,6 @@
 from dataclasses import asdict, replace
 from datetime import UTC
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from oncue.cli.options import Given
 from oncue.common.clock import host_now_ms
@@ -16,7 +15,6 @@ from oncue.common.problem import Refused
 from oncue.common.rule import Rule
 from oncue.common.task import instant
 from oncue.common.timing import Timing
-from oncue.common.walltime import wall_clock
 
 _UNKNOWN = [
     "cron",
@@ -110,9 +108,8 @@ def _rule(entry: ScheduleConfig, tz: str | None) -> Rule:
 
 
 def _preview(rule: Rule, start: str | None, count: int) -> dict[str, Any]:
-    zone = ZoneInfo(rule.timing.timezone)
-    clock = wall_clock(rule.timing.timezone)
-    since_ms = host_now_ms() if start is None else first_ms("--from", start, clock)
+    zone = rule.clock.zone
+    since_ms = host_now_ms() if start is None else first_ms("--from", start, rule.clock)
     ticks = after(rule.next_after, instant(since_ms).astimezone(UTC), count)
     return {
         "name": rule.name,

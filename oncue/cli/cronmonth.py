@@ -66,8 +66,7 @@ def calendar(
 def _zone(name: str) -> ZoneInfo:
     from oncue.common.walltime import wall_clock
 
-    wall_clock(name)
-    return ZoneInfo(name)
+    return wall_clock(name).zone
 
 
 def _days(month: str | None, zone: ZoneInfo) -> list[date]:

@@ -1,35 +1,22 @@
 """What `oncue doctor` finds out: facts about the server and this host, and advice where one of them is wrong."""
 
-import zoneinfo
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from statistics import median
 from typing import Any
 
+from oncue.cli.finding import Finding
+from oncue.cli.zonefindings import zone_findings
 from oncue.common.clock import monotonic_s, sleep_s
 from oncue.common.link import OLDEST_SERVER
 from oncue.common.shard import Shard
 from oncue.common.store import Store
+from oncue.scheduler.standing import Stored, current, whole
 
 _PINGS = 9
 MOST_SKEW_MS = 1000
 """Beyond it a time that this host computes, such as "now + 5 s", is visibly another one on the server."""
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One fact; ``advice`` is empty where all is well."""
-
-    name: str
-    value: str | int | float | bool
-    advice: str = ""
-
-    @property
-    def well(self) -> bool:
-        return not self.advice
 
 
 def findings(store: Store) -> list[Finding]:
@@ -39,7 +26,17 @@ def findings(store: Store) -> list[Finding]:
         prefix = f"shard {shard.number} " if len(store.shards) > 1 else ""
         facts = store.link.call(partial(_of_server, shard), store.patience_s, sleep_s)
         found += [Finding(prefix + fact.name, fact.value, fact.advice) for fact in facts]
-    return [*found, *_of_host()]
+    return [*found, _of_schedules(store), *zone_findings(store), *_of_host()]
+
+
+def _of_schedules(store: Store) -> Finding:
+    found: dict[str, list[Stored]] = {}
+    for shard in store.shards:
+        for entry in store.link.call(partial(whole, shard), store.patience_s, sleep_s):
+            found.setdefault(entry.name, []).append(entry)
+    unread = sorted(name for name, entries in found.items() if current(entries).state == "invalid")
+    advice = "no scheduler could read them when they were due: `oncue cron list` says why" if unread else ""
+    return Finding("invalid schedules", ", ".join(unread) or "none", advice)
 
 
 def _of_server(shard: Shard) -> list[Finding]:
@@ -88,21 +85,8 @@ def _skew(shard: Shard) -> Finding:
 
 
 def _of_host() -> Iterator[Finding]:
-    yield Finding("time zone data", _zone_data())
     for package in ("oncue", "redis", "hiredis"):
         try:
             yield Finding(package, version(package))
         except PackageNotFoundError:
             yield Finding(package, "not installed as a package")
-
-
-def _zone_data() -> str:
-    """The version of what `zoneinfo` reads: the system's files where there are any, else the package tzdata."""
-    for folder in map(Path, zoneinfo.TZPATH):
-        if (folder / "UTC").exists() or (folder / "Europe").exists():
-            source = folder / "tzdata.zi"
-            if not source.exists():
-                return f"unknown ({folder})"
-            with source.open() as text:
-                return f"{text.readline().removeprefix('# version ').strip()} ({folder})"
-    return f"{version('tzdata')} (package tzdata)"

@@ -1,7 +1,6 @@
 """The schedules of the store as people read them: for `oncue up`, `oncue cron list` and whatever changes one."""
 
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from oncue.cli.output import time_cell
 from oncue.common.configtypes import ScheduleConfig
@@ -9,6 +8,7 @@ from oncue.common.duration import words_of
 from oncue.common.rule_words import explain_bounds
 from oncue.common.store import Store
 from oncue.common.task import instant
+from oncue.common.walltime import wall_clock
 from oncue.scheduler.standing import ScheduleInfo, infos
 
 TABLE = ("name", "when", "timezone", "queue", "next", "last", "late", "missed", "state")
@@ -57,6 +57,8 @@ def state_words(entry: dict[str, Any]) -> str:
     """The state with its reason: `paused by ada: audit`."""
     if entry["state"] == "invalid":
         return f"invalid: {entry['reason']}"
+    if entry["reason"]:
+        return f"{entry['state']}, cannot be read here: {entry['reason']}"
     if entry["state"] != "paused":
         return str(entry["state"])
     by = f" by {entry['by']}" if entry["by"] else ""
@@ -82,7 +84,7 @@ def shown(ms: int | None, config: ScheduleConfig | None, other_zone: str | None 
     if ms is None or zone is None:
         return None
     finest = "milliseconds" if ms % 1000 else "seconds"
-    return instant(ms).astimezone(ZoneInfo(zone)).isoformat(timespec=finest)
+    return instant(ms).astimezone(wall_clock(zone).zone).isoformat(timespec=finest)
 
 
 def _late(ms: int | None) -> str | None:
@@ -101,6 +103,8 @@ def schedule_lines(store: Store) -> list[str]:
 def _meaning(entry: dict[str, Any]) -> str:
     if not entry["valid"]:
         return f"INVALID, will not fire: {entry['reason']}"
+    if entry["reason"]:
+        return f"left to other schedulers, cannot be read here: {entry['reason']}"
     state = "" if entry["state"] == "active" else f" ({entry['state']})"
     return (
         f"{entry['when']}  ({entry['timezone']}) -> {entry['queue']}, next {entry['next'] or 'never'}{state}"

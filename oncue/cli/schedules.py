@@ -5,7 +5,7 @@ import logging
 from oncue.cli.options import Given
 from oncue.common.config import Config
 from oncue.common.store import Store
-from oncue.scheduler.schedules import apply
+from oncue.scheduler.schedules import apply, revision_of
 
 _log = logging.getLogger("oncue.schedules")
 
@@ -17,16 +17,30 @@ class FileSchedules:
         self._store = store
         self._given = given
         self._config = config
+        self._revision = ""
         self._report_faults()
 
-    def apply(self, *, forced: bool = False) -> None:
-        """Makes the store hold the set, ``forced`` even if it has been replaced. Raises StoreUnavailable and WrongServer."""
+    def apply(self, *, forced: bool = False, reloaded: bool = False) -> None:
+        """Makes the store hold the set, ``forced`` even if it has been replaced. Raises StoreUnavailable and WrongServer.
+
+        ``reloaded``: somebody has asked for it now. If nobody has put another one since this process did, the file as
+        it is now is what he wants, also where that is an older text.
+        """
         config, source = self._config, self._given.source(self._config)
         if source is None:
             return
         if not config.schedules:
             _log.warning("%s has no usable schedule: those in the store stay as they are", source)
-        applied = apply(self._store, config.schedules.values(), source, config.faulty, forced=forced)
+        revision = revision_of(config.schedules.values(), config.faulty)
+        applied = apply(
+            self._store,
+            config.schedules.values(),
+            source,
+            config.faulty,
+            forced=forced,
+            successor_of=self._revision if reloaded else "",
+        )
+        self._revision = revision
         for change in applied.changes:
             _log.info("%s", change)
         if applied.is_old:
@@ -43,7 +57,7 @@ class FileSchedules:
             return
         self._config = self._given.load()
         self._report_faults()
-        self.apply()
+        self.apply(reloaded=True)
         _log.info("%s was read again: %d schedules", self._given.path, len(self._config.schedules))
 
     def _report_faults(self) -> None:

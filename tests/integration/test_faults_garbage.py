@@ -18,6 +18,7 @@ from oncue.common.configtypes import ScheduleConfig
 from oncue.common.keys import Keys, page_of
 from oncue.common.store import Store
 from oncue.scheduler.schedules import HASH_BYTES, apply
+from oncue.scheduler.unread import PATIENCE_MS
 from tests.support.product import MINUTE_MS, START_MS, FixedClock, Hands, Passes, app_on, opened, running
 from tests.support.servers import Server
 from tests.support.waiting import eventually
@@ -272,7 +273,7 @@ def test_a_timetable_with_foreign_members_is_worked_through_and_hides_nothing(
         b'{"cron":"* * * * *","timezone":"UTC","queue":"default","data":' + b"[" * 5000,
     ],
 )
-def test_a_stored_schedule_that_is_nonsense_is_disarmed_and_the_others_fire(
+def test_a_stored_schedule_that_is_nonsense_makes_way_and_the_others_fire(
     app: App,
     clock: FixedClock,
     passes: Passes,
@@ -291,9 +292,13 @@ def test_a_stored_schedule_that_is_nonsense_is_disarmed_and_the_others_fire(
     clock.ms = START_MS + MINUTE_MS
     passes()
     assert [task.data for task in hands().reserve()] == ["tick"]
-    assert put("ZSCORE", keys.timetable, "tbad") is None
+    assert put("ZSCORE", keys.timetable, "tbad") == START_MS + MINUTE_MS
+    clock.pass_ms(PATIENCE_MS)
+    passes()
+    assert put("ZSCORE", keys.timetable, "tbad") == clock.ms + MINUTE_MS
     assert put("HGET", keys.schedules, "bad") == text
-    assert caplog.text.count("schedule bad is invalid and will not fire") == 1
+    assert caplog.text.count("schedule bad cannot be read here and is left to other schedulers") == 1
+    assert caplog.text.count("schedule bad is invalid") == 1
 
 
 def test_foreign_values_in_the_bookkeeping_stop_nothing(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -14,6 +14,7 @@ from oncue.common import walltime
 from oncue.common.config import load
 from oncue.common.configtypes import ScheduleConfig
 from oncue.common.store import Store
+from oncue.common.zonerules import own_rules
 from oncue.scheduler import schedules
 from oncue.scheduler.schedules import apply, changes
 from oncue.scheduler.standing import infos
@@ -73,6 +74,49 @@ def test_a_deployment_goes_back_to_an_older_file_and_then_the_newer_one_is_old(s
     assert changes(store, OLD, FILE) == []
 
 
+def test_a_reload_goes_back_to_an_older_file_where_nobody_has_put_another_one_since(
+    run_oncue: Callable[..., Process], valkey: RedisServer, namespace: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "oncue.yaml"
+    env = {"ONCUE_URL": valkey.url, "ONCUE_NAMESPACE": namespace}
+
+    def write(name: str) -> None:
+        file.write_text(f'schedules: {{{name}: {{cron: "0 0 * * *"}}}}\n')
+
+    def start() -> Process:
+        process = run_oncue("scheduler", "--config", file, env=env)
+        process.wait_for_line("at work on")
+        return process
+
+    def reload(process: Process, times: int) -> None:
+        process.child.send_signal(signal.SIGHUP)
+        process.wait_for_line(rf"(?s)(was read again.*){{{times}}}")
+
+    write("a")
+    process = start()
+    with opened(valkey, namespace) as store:
+        write("b")
+        reload(process, 1)
+        assert states(store) == {"a": "removed", "b": "active"}
+        write("a")
+        reload(process, 2)
+        assert states(store) == {"a": "active", "b": "removed"}
+        assert "older set" not in process.output
+
+        write("b")
+        start().wait_for_line("an older set, which has been replaced")
+        write("c")
+        other = start()
+        write("b")
+        reload(process, 3)
+        process.wait_for_line("an older set, which has been replaced")
+        assert states(store) == {"a": "removed", "b": "removed", "c": "active"}
+        reload(process, 4)
+        assert states(store)["c"] == "active"
+        reload(other, 1)
+        assert states(store) == {"a": "removed", "b": "active", "c": "removed"}
+
+
 def test_a_start_that_died_half_way_is_completed_by_the_next_one(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -119,7 +163,7 @@ def test_a_host_that_lacks_a_zone_knows_the_file_as_the_same(
     knows = load(str(file), {}, {})
     with monkeypatch.context() as patch:
         # The name is one of 2022: tz data of before has no such zone.
-        patch.setattr(walltime, "ZoneInfo", lambda key: {}[key] if key == "Europe/Kyiv" else ZoneInfo(key))
+        patch.setattr(walltime, "own_rules", lambda key: {}[key] if key == "Europe/Kyiv" else own_rules(key))
         patch.setattr(walltime, "_shared", walltime.WallClock)
         lacks = load(str(file), {}, {})
     assert (set(lacks.faulty), set(knows.faulty)) == ({"there"}, set())
@@ -128,7 +172,7 @@ def test_a_host_that_lacks_a_zone_knows_the_file_as_the_same(
     assert crons(store)["there"] == "0 0 * * *"
     file.write_text(new.replace("0 0 *", "0 2 *"))
     with monkeypatch.context() as patch:
-        patch.setattr(walltime, "ZoneInfo", lambda key: {}[key] if key == "Europe/Kyiv" else ZoneInfo(key))
+        patch.setattr(walltime, "own_rules", lambda key: {}[key] if key == "Europe/Kyiv" else own_rules(key))
         patch.setattr(walltime, "_shared", walltime.WallClock)
         newer = load(str(file), {}, {})
     # An edit of what it cannot use is a new revision for it, too.

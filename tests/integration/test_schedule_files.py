@@ -124,8 +124,11 @@ def test_broken_schedules_of_the_store_stop_no_good_one(
     process = run_oncue("scheduler", env=env)
     eventually(lambda: beats(store) >= 2, what="two ticks of the good one")
     for name in broken:
-        process.wait_for_line(f"schedule {name} is invalid and will not fire: ")
+        process.wait_for_line(f"schedule {name} is invalid: no scheduler has fired its tick: ")
         assert process.output.count(f"schedule {name} is invalid") == 1
+        assert (
+            process.output.count(f"schedule {name} cannot be read here and is left to other schedulers") == 1
+        )
     found = {entry["name"]: entry for entry in ended(run_oncue, "cron", "list", "--json", env=env).json}
     assert {name for name, entry in found.items() if not entry["valid"]} == set(broken)
     assert "month field: found '13'" in found["bad-month"]["reason"]

@@ -24,6 +24,9 @@ KEEP = 60_000
 MANY = 65
 """The smallest number of tasks that a bucket hands over by name."""
 
+ZONE, RULES = "Europe/Berlin", "0123456789abcdef"
+"""A zone, and the digest of its rules."""
+
 Arg = bytes | str | int
 Head = list[tuple[bytes, int]]
 
@@ -417,13 +420,27 @@ class Lua:
         every: int | None = None,
         queue: str = "q",
         band: int = 5,
+        rules: str = RULES,
     ) -> Call:
         k = self.keys
         fixed = [k.timetable, k.schedules, k.records, k.runs, k.counts, k.bands, k.seq, k.armed, k.notify]
-        fixed += [k.followers, k.finished, k.schedule(name), k.history(name)]
+        fixed += [k.followers, k.finished, k.zones, k.schedule(name), k.history(name)]
         keys = [*fixed, k.ready(queue, band), k.wake(queue)]
         last, after = ("" if number is None else number for number in (following, every))
-        args: list[Arg] = [now, name, planned, known, last, last, after, overlap, KEEP]
+        args: list[Arg] = [
+            now,
+            name,
+            planned,
+            known,
+            last,
+            last,
+            after,
+            overlap,
+            KEEP,
+            ZONE,
+            rules,
+            f"7 {ZONE}",
+        ]
         return self.call("fire", keys, [*args, *(arg for tick in ticks for arg in tick)])
 
     def trigger(
@@ -510,11 +527,20 @@ class Lua:
         ]
         return self.call("arrive", keys, args)
 
-    def disarm(self, name: str, known: str, reason: str = "no") -> Call:
+    def put_off(self, now: int, name: str, tick: int, known: str, reason: str = "no") -> Call:
         k = self.keys
-        return self.call(
-            "disarm", [k.timetable, k.schedules, k.followers, k.schedule(name)], [name, known, reason]
-        )
+        keys = [k.timetable, k.schedules, k.armed, k.schedule(name)]
+        return self.call("put_off", keys, [now, name, tick, known, reason])
+
+    def claim_zones(self, *rules: tuple[str, str, str, str]) -> Call:
+        """Each with name, digest, release and data."""
+        return self.call("claim_zones", [self.keys.zones], [word for zone in rules for word in zone])
+
+    def replan(self, name: str, planned: Arg, known: str = "h1", *, rules: str = RULES) -> Call:
+        k = self.keys
+        keys = [k.timetable, k.schedules, k.zones, k.armed, k.notify, k.schedule(name)]
+        at = planned if isinstance(planned, int) else ""
+        return self.call("replan", keys, [name, known, ZONE, rules, planned, at])
 
     def pause(self, now: int, name: str, who: str = "ada", why: str = "holidays") -> Call:
         k = self.keys
@@ -540,10 +566,8 @@ class Lua:
         args += (number for stretch in skipped for number in stretch)
         return self.call("resume", keys, args)
 
-    def claim_revision(
-        self, file: str, revision: str, *, forced: bool = False, order: int | str = ""
-    ) -> Call:
-        args: list[Arg] = [file, revision, int(forced), order]
+    def claim_revision(self, file: str, revision: str, *, replaces: str = "", order: int | str = "") -> Call:
+        args: list[Arg] = [file, revision, replaces, order]
         return self.call("claim_revision", [self.keys.revisions], args)
 
     def survey(self) -> Call:

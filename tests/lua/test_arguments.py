@@ -10,7 +10,22 @@ from redis.exceptions import ResponseError
 
 import oncue.lua
 from oncue.common.keys import page_of
-from tests.lua.support import KEEP, LEASE, MANY, NOW, Arg, Asked, Call, Held, Lua, Task, far, tasks
+from tests.lua.support import (
+    KEEP,
+    LEASE,
+    MANY,
+    NOW,
+    RULES,
+    ZONE,
+    Arg,
+    Asked,
+    Call,
+    Held,
+    Lua,
+    Task,
+    far,
+    tasks,
+)
 
 DUE = NOW + 1000
 FAR = far()
@@ -47,7 +62,9 @@ VALID: dict[str, Callable[[Lua, list[Held]], Call]] = {
     "remove_schedule": lambda lua, held: lua.remove_schedule("report"),
     "hand_over": lambda lua, held: lua.hand_over("report"),
     "arrive": lambda lua, held: lua.arrive("fourth", b"h1{}", {"moved": "1"}, b"{}", backfilled=[5]),
-    "disarm": lambda lua, held: lua.disarm("report", "h1"),
+    "put_off": lambda lua, held: lua.put_off(NOW, "report", NOW, "h1"),
+    "claim_zones": lambda lua, held: lua.claim_zones((ZONE, RULES, "2026a", "data")),
+    "replan": lambda lua, held: lua.replan("report", NOW + 1),
     "trigger": lambda lua, held: lua.trigger(NOW, "report", Task("tick", NOW)),
     "pause": lambda lua, held: lua.pause(NOW, "report"),
     "resume": lambda lua, held: lua.resume(NOW, "other", NOW, (NOW, NOW, 1)),
@@ -80,12 +97,14 @@ NUMBERS = {
     "redrive": [0, 1, 4, 5],
     "list_dead": [1, 3],
     "sweep": [0, 1],
-    "fire": [0, 2, 4, 5, 6, 8, 10, 13],
+    "fire": [0, 2, 4, 5, 6, 8, 13, 16],
     "put_schedule": [0, 7, 8, 9],
     "remove_schedule": [0],
     "hand_over": [0],
     "arrive": [2, 3, 7],
-    "disarm": [],
+    "put_off": [0, 2],
+    "claim_zones": [],
+    "replan": [4, 5],
     "trigger": [0, 6],
     "pause": [0],
     "resume": [0, 3, 4, 5, 7, 8, 9],

@@ -296,7 +296,11 @@ def test_a_revision_that_was_replaced_is_old_and_puts_nothing(lua: Lua) -> None:
     assert lua.put_schedule("report", at(0), file="f", revision="r1").run() == [-2]
     assert lua.put_schedule("report", at(0), file="f", revision="r2").run() == [1]
     assert lua.remove_schedule("report", file="f", revision="r1").run() == 0
-    assert lua.claim_revision("f", "r1", forced=True).run()[0] == 1
+    assert lua.claim_revision("f", "r1", replaces="r0").run()[0] == -1
+    assert lua.claim_revision("f", "r1", replaces="r2").run()[0] == 1
+    assert lua.claim_revision("f", "r2").run()[0] == -1
+    assert lua.claim_revision("f", "r2", replaces="*").run()[0] == 1
+    assert lua.claim_revision("f", "r1", replaces="r2").run()[0] == 1
     assert lua.claim_revision("f", "r2").run()[0] == -1
     assert lua.remove_schedule("report", file="f", revision="r1").run() == 1
 

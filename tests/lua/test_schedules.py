@@ -1,10 +1,10 @@
-"""fire, put_schedule, remove_schedule, disarm: each tick is one task, whoever fires it and however often it is tried."""
+"""fire, put_schedule, remove_schedule, put_off: each tick is one task, whoever fires it and however often it is tried."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.lua.support import NOW, Lua, Task, head
+from tests.lua.support import NOW, RULES, ZONE, Lua, Task, fired, head
 
 TICK, NEXT = NOW + 1000, NOW + 61_000
 
@@ -119,13 +119,68 @@ def test_a_tick_without_its_schedule_is_cleared_away(lua: Lua) -> None:
     assert lua.timetable() == {}
 
 
-def test_a_schedule_that_nobody_can_use_stays_and_gets_no_ticks_until_it_is_edited(lua: Lua) -> None:
+def test_a_tick_that_nobody_can_read_makes_way_for_longer_each_time_and_keeps_its_schedule(lua: Lua) -> None:
     put(lua)
-    assert lua.disarm("report", "h1").run() == 1
-    assert lua.disarm("report", "h1").run() == 1
-    assert lua.timetable() == {}
+    assert lua.put_off(TICK - 1, "report", TICK, "h1").run()[0] == 0
+    assert lua.put_off(TICK, "report", TICK, "h2").run()[0] == 0
+    assert lua.put_off(TICK, "report", TICK, "h1").run()[0] == 1
+    assert lua.put_off(TICK, "report", TICK, "h1").run()[0] == 0
+    assert lua.timetable() == {b"treport": TICK + 60_000}
+    for _ in range(8):
+        at = lua.timetable()[b"treport"]
+        lua.put_off(at, "report", at, "h1").run()
+        assert lua.timetable() == {b"treport": at + min(at - TICK, 3_600_000)}
     assert lua.schedule_state("report")["state"] == "invalid"
-    assert b"schedules" in lua.names()
     assert put(lua, NEXT, "h2") == 2
-    assert lua.disarm("report", "h1").run() == 0
+    assert lua.put_off(NEXT, "report", NEXT, "h1").run()[0] == 0
     assert lua.timetable() == {b"treport": NEXT}
+    assert not {"reason", "put_off"} & lua.schedule_state("report").keys()
+
+
+def test_a_tick_that_was_put_off_is_planned_anew_before_it_is_fired_by_whoever_can_read_it(lua: Lua) -> None:
+    lua.claim_zones((ZONE, RULES, "2026a", "data")).run()
+    put(lua)
+    lua.put_off(TICK, "report", TICK, "h1").run()
+    assert put(lua, NEXT) == -3
+    for instant in (TICK, TICK + 60_000):
+        assert lua.fire(TICK + 60_000, "report", instant, NEXT, Task("report:1", TICK)).run()[0] == 3
+    assert lua.replan("report", TICK).run() == [1]
+    assert lua.replan("report", NEXT).run() == [0]
+    assert lua.timetable() == {b"treport": TICK}
+    assert lua.fire(TICK, "report", TICK, NEXT, Task("report:1", TICK)).run()[0] == 1
+    assert lua.schedule_state("report")["state"] == "active"
+
+
+def test_a_tick_that_counts_from_the_end_of_a_run_goes_back_to_where_it_was(lua: Lua) -> None:
+    lua.claim_zones((ZONE, RULES, "2026a", "data")).run()
+    put(lua)
+    lua.put_off(TICK, "report", TICK, "h1").run()
+    assert lua.replan("report", "stays").run() == [1]
+    assert lua.timetable() == {b"treport": TICK}
+
+
+def test_the_rules_of_the_newest_release_are_in_force_whoever_comes_first(lua: Lua) -> None:
+    old, new = (ZONE, RULES, "2026a", "old"), (ZONE, "f" * 16, "2026b", "new")
+    unknown = (ZONE, "e" * 16, "", "who knows")
+    assert lua.claim_zones(("Mars/Base", "", "", "")).run() == [-1]
+    assert lua.claim_zones(unknown).run() == [1]
+    assert lua.claim_zones(old).run() == [2]
+    assert lua.claim_zones(old, (ZONE, "", "", "")).run() == [0, [RULES.encode(), b"2026a", b"old"]]
+    assert lua.claim_zones(new, old, unknown).run() == [2, *[[b"f" * 16, b"2026b", b"new"]] * 2]
+
+
+def test_nobody_fires_by_rules_that_are_not_in_force_nor_a_tick_that_was_planned_by_others(lua: Lua) -> None:
+    lua.claim_zones((ZONE, RULES, "2026a", "old")).run()
+    put(lua)
+    assert lua.fire(TICK, "report", TICK, NEXT, Task("report:1", TICK)).run()[0] == 1
+    new = "f" * 16
+    lua.claim_zones((ZONE, new, "2026b", "new")).run()
+    assert lua.fire(NEXT, "report", NEXT, NEXT + 1, Task("report:2", NEXT)).run()[0] == 0
+    tick = fired(Task("report:2", NEXT), NEXT)
+    call = lua.fire_all(NEXT, "report", NEXT, NEXT + 1, tick, rules=new)
+    assert call.run()[0] == 3
+    assert lua.replan("report", NEXT - 9).run() == [0]
+    assert lua.replan("report", NEXT - 9, rules=new).run() == [1]
+    assert lua.timetable()[b"treport"] == NEXT - 9
+    assert call.run()[0] == 0
+    assert lua.counts() == {"ready": 1}

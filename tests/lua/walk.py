@@ -3,7 +3,22 @@
 from __future__ import annotations
 
 from oncue.common.keys import PAGE_MS, page_of
-from tests.lua.support import KEEP, LEASE, MANY, NOW, Asked, Lua, Task, Tick, far, fired, opening, tasks
+from tests.lua.support import (
+    KEEP,
+    LEASE,
+    MANY,
+    NOW,
+    RULES,
+    ZONE,
+    Asked,
+    Lua,
+    Task,
+    Tick,
+    far,
+    fired,
+    opening,
+    tasks,
+)
 
 DUE = NOW + 1000
 FAR = far()
@@ -171,7 +186,11 @@ def _schedules(lua: Lua) -> None:
     lua.put_schedule("report", DUE, "h3").run()
     lua.resume(DUE, "report", DUE, (DUE, DUE, 1), known="h3", stay=True).run()
     lua.resume(DUE, "report", DUE + 90_000, (DUE, DUE, 1), (DUE + 1, DUE + 9, 5), known="h3").run()
-    lua.disarm("report", "h3").run()
+    _zones(lua, DUE + 90_000)
+    lua.put_off(DUE + 90_000, "report", DUE + 90_000, "h3").run()
+    lua.replan("report", DUE + 95_000, "h3", rules="f" * 16).run()
+    lua.put_off(DUE + 95_000, "report", DUE + 95_000, "h3").run()
+    lua.replan("report", "stays", "h3", rules="f" * 16).run()
     lua.put_schedule("report", None, "h4").run()
     lua.remove_schedule("report").run()
     lua.remove_schedule("report", for_good=True).run()
@@ -202,3 +221,12 @@ def _overlaps(lua: Lua, now: int) -> None:
     lua.promote_due(at)
     for held in lua.take_all(at):
         lua.bury(at, held).run()
+
+
+def _zones(lua: Lua, at: int) -> None:
+    lua.claim_zones((ZONE, RULES, "2026a", "old"), ("Mars/Base", "", "", "")).run()
+    lua.claim_zones((ZONE, RULES, "2026a", "old")).run()
+    lua.claim_zones((ZONE, "f" * 16, "2026b", "new")).run()
+    lua.claim_zones((ZONE, RULES, "2026a", "old")).run()
+    lua.fire(at, "report", at, None, Task("stale", at), known="h3").run()
+    lua.fire_all(at, "report", at, None, known="h3", rules="f" * 16).run()

@@ -1,0 +1,86 @@
+"""Replan: ticks get the instant that the rules in force give them, when rules of a zone have changed.
+
+What was decided about a local time is not decided again: the next tick comes later both on the clock of the world and on
+the wall (docs/decisions/0014).
+"""
+
+import logging
+from collections.abc import Collection, Mapping, Sequence
+
+from oncue.common.errors import BadInput, CronError
+from oncue.common.shard import Shard
+from oncue.common.task import instant
+from oncue.scheduler.definition import Definition
+from oncue.scheduler.schedule_calls import MOST_SET_BACK_MS, decided_ms
+from oncue.scheduler.standing import Stored, all_stored, find
+from oncue.scheduler.zones import claim
+
+CHUNK = 100
+_log = logging.getLogger("oncue.schedules")
+
+
+def begin(shard: Shard) -> None:
+    """What a scheduler does first: its rules against those in force, and what an earlier change has left undone."""
+    fields: list[bytes] = shard.command("HKEYS", shard.keys.zones)
+    names = {field.decode(errors="replace") for field in fields if field[:1] not in (b"=", b"!")}
+    undone = {field[1:].decode(errors="replace") for field in fields if field[:1] == b"!"}
+    _replan_zones(shard, claim(shard, names) | undone)
+
+
+def settle(shard: Shard, names: Collection[str]) -> None:
+    """Before anything is planned in these zones: everybody by the same rules. Raises what the connection raises."""
+    _replan_zones(shard, claim(shard, names))
+
+
+def replan(shard: Shard, names: Collection[str]) -> None:
+    """The ticks of some schedules, where they were planned by other rules, or put off."""
+    _put_right(shard, [entry for name in names for entry in find(shard, name)])
+
+
+def _replan_zones(shard: Shard, zones: Collection[str]) -> None:
+    if not zones:
+        return
+    for chunk in all_stored(shard):
+        for at in range(0, len(chunk), CHUNK):
+            _put_right(shard, chunk[at : at + CHUNK], zones)
+    shard.command("HDEL", shard.keys.zones, *(f"!{zone}" for zone in zones))
+
+
+def _put_right(shard: Shard, entries: Sequence[Stored], zones: Collection[str] | None = None) -> None:
+    keys, now = shard.keys, shard.now_ms()
+    fixed = [keys.timetable, keys.schedules, keys.zones, keys.armed, keys.notify]
+    args: list[bytes | str | int] = []
+    told = []
+    for entry in entries:
+        definition = None if entry.at_ms is None else _read(entry)
+        if definition is None or (zones is not None and definition.config.timezone not in zones):
+            continue
+        planned, at = _right(definition, entry.fields, now)
+        fixed.append(keys.schedule(entry.name))
+        args += (entry.name, definition.hash, definition.config.timezone, definition.rules, planned, at)
+        told.append((entry, at))
+    if not told:
+        return
+    answers: list[int] = shard.call("replan", fixed, args)
+    for (entry, at), answer in zip(told, answers, strict=True):
+        if answer and isinstance(at, int) and at != entry.at_ms:
+            _log.warning("schedule %s: its next tick is at %s now", entry.name, instant(at).isoformat())
+
+
+def _right(definition: Definition, fields: Mapping[str, str], now_ms: int) -> tuple[int | str, int | str]:
+    if definition.rule.from_end:
+        return "stays", ""
+    since = fields.get("since", "")
+    marks = [decided_ms(definition, fields.get("through"), fields.get("wall"))]
+    marks += [int(since)] if since.isascii() and since.isdigit() else []
+    # What lies far ahead was written by a clock that was wrong.
+    after_ms = max((mark for mark in marks if 0 < mark <= now_ms + MOST_SET_BACK_MS), default=now_ms)
+    planned, at, _ = definition.next_tick(after_ms)
+    return planned, at
+
+
+def _read(entry: Stored) -> Definition | None:
+    try:
+        return entry.read()
+    except (BadInput, CronError):
+        return None

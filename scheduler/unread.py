@@ -1,0 +1,66 @@
+"""Unread: due ticks of schedules that this process cannot read: left to the others, and out of the way if nobody can."""
+
+import logging
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from oncue.common.pages import Head, head_of
+from oncue.common.shard import Shard
+from oncue.scheduler.definition import HASH_BYTES
+from oncue.scheduler.known import Known, Unreadable
+
+PATIENCE_MS = 500
+"""How long the others have: they wake at the same instant, and fire it within a few ms."""
+
+_log = logging.getLogger("oncue.schedules")
+
+
+class _Held(NamedTuple):
+    """A tick's instant in the timetable, and until when this process looks away from it."""
+
+    at_ms: int
+    until_ms: int
+
+
+class Unread:
+    """The ticks that this process leaves alone."""
+
+    def __init__(self, shard: Shard, known: Known, patience_ms: int = PATIENCE_MS) -> None:
+        self._shard, self._known, self._patience_ms = shard, known, patience_ms
+        self._held: dict[bytes, _Held] = {}
+        self._reported: dict[str, Unreadable] = {}
+
+    def __call__(self, ticks: Mapping[str, int], head: Head) -> Head:
+        """The head as this process sees it: these ticks, given with their instants in it, come later there."""
+        now = self._shard.clock.now_ms()
+        for name, at_ms in ticks.items():
+            member = b"t" + name.encode()
+            held = self._held.get(member)
+            if held is None or at_ms not in held:
+                held = self._held[member] = _Held(at_ms, max(at_ms, now) + self._patience_ms)
+            if held.until_ms <= now:
+                del self._held[member]
+                head = self._put_off(name, held.at_ms)
+        return self._seen(head)
+
+    def _seen(self, head: Head) -> Head:
+        if not self._held:
+            return head
+        there = {member for member, _ in head}
+        self._held = {member: held for member, held in self._held.items() if member in there}
+        seen = [(member, self._seen_at(member, at_ms)) for member, at_ms in head]
+        return sorted(seen, key=lambda entry: entry[1])
+
+    def _seen_at(self, member: bytes, at_ms: int) -> int:
+        held = self._held.get(member)
+        return held.until_ms if held is not None and at_ms == held.at_ms else at_ms
+
+    def _put_off(self, name: str, at_ms: int) -> Head:
+        found, keys = self._known.unreadable(name), self._shard.keys
+        fixed = (keys.timetable, keys.schedules, keys.armed, keys.schedule(name))
+        args = (self._shard.now_ms(), name, at_ms, (found.text or b"")[:HASH_BYTES], found.reason)
+        done, head = self._shard.call("put_off", fixed, args)
+        if done and found.text is not None and self._reported.get(name) != found:
+            self._reported[name] = found
+            _log.error("schedule %s is invalid: no scheduler has fired its tick: %s", name, found.reason)
+        return head_of(head)

@@ -1,0 +1,86 @@
+"""Zones: which rules of time zones are in force: for all processes the same, of the newest release that any of them has.
+
+Hosts are updated one after the other, and tz data of two releases may put the same local time at two instants. So the
+rules are part of the store, like the definitions that they are for.
+"""
+
+import logging
+from collections.abc import Collection
+
+from oncue.common.errors import CronError
+from oncue.common.shard import Shard
+from oncue.common.walltime import adopt, wall_clock
+from oncue.common.zonerules import DIGEST_BYTES, ZoneRules
+
+REPLACED, UNKNOWN = 2, -1
+_log = logging.getLogger("oncue.zones")
+
+
+def claim(shard: Shard, names: Collection[str]) -> set[str]:
+    """This process and the store have the same rules of these zones afterwards; those where this replaced older ones.
+
+    A zone that nobody knows stays unknown. Raises what the connection raises.
+    """
+    asked = sorted(names)
+    if not asked:
+        return set()
+    digests: list[bytes | None] = shard.command("HMGET", shard.keys.zones, *asked)
+    differing = [
+        name
+        for name, stored in zip(asked, digests, strict=True)
+        if stored is None or stored[:DIGEST_BYTES] != digest_of(name)
+    ]
+    if not differing:
+        return set()
+    args: list[bytes | str | int] = []
+    for name in differing:
+        rules = known(name)
+        args += (name, *((rules.digest, rules.version, rules.data) if rules else ("", "", "")))
+    answers = shard.call("claim_zones", [shard.keys.zones], args)
+    for name, answer in zip(differing, answers, strict=True):
+        if isinstance(answer, list):
+            digest, version, data = answer
+            _adopt(shard, name, digest, ZoneRules(version.decode(errors="replace"), data))
+    return {name for name, answer in zip(differing, answers, strict=True) if answer == REPLACED}
+
+
+def learn(shard: Shard) -> None:
+    """Takes over the rules that are in force, unless this process has newer ones; for those who only look."""
+    stored: dict[bytes, bytes] = shard.command("HGETALL", shard.keys.zones)
+    for field, data in stored.items():
+        if field[:1] != b"=":
+            continue
+        name, about = field[1:].decode(errors="replace"), stored.get(field[1:], b"")
+        rules, mine = ZoneRules(about[DIGEST_BYTES + 1 :].decode(errors="replace"), data), known(name)
+        if mine is None or (mine.data != data and mine.version <= rules.version):
+            _adopt(shard, name, about[:DIGEST_BYTES], rules)
+
+
+def known(name: str) -> ZoneRules | None:
+    """What this process knows of a zone, from its host or from a store."""
+    try:
+        return wall_clock(name).rules
+    except CronError:
+        return None
+
+
+def digest_of(name: str) -> bytes:
+    """The digest of that, b"" for a zone that is unknown."""
+    rules = known(name)
+    return rules.digest if rules else b""
+
+
+def _adopt(shard: Shard, name: str, digest: bytes, rules: ZoneRules) -> None:
+    mine = known(name)
+    try:
+        if rules.digest != digest:
+            raise ValueError("they are not those that were put there")
+        adopt(name, rules)
+    except (ValueError, OSError) as error:
+        _log.error("the rules of the time zone %s in the store cannot be used, and go: %s", name, error)
+        shard.command("HDEL", shard.keys.zones, name, f"={name}")
+        return
+    own = f"this host has {mine.version or 'an unknown release'}" if mine else "this host has none"
+    _log.info(
+        "time zone %s: the rules of tz data %s are in force; %s", name, rules.version or "(unknown)", own
+    )

@@ -1,0 +1,157 @@
+"""A schedule that one scheduler can read and another cannot: it is the first one's, and nobody's only without that."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from oncue import App, BadInput
+from oncue.scheduler.definition import HASH_BYTES, read
+from tests.support.commands import ended
+from tests.support.processes import Process
+from tests.support.product import app_on, opened
+from tests.support.servers import RedisServer
+from tests.support.waiting import eventually, pause
+
+Start = Callable[..., Process]
+NEWER = """
+from oncue.scheduler import definition
+definition._KEYS |= {"moon"}
+"""
+"""An oncue that knows a setting which those of today do not."""
+
+
+@pytest.fixture
+def env(valkey: RedisServer, namespace: str) -> dict[str, str]:
+    return {"ONCUE_URL": valkey.url, "ONCUE_NAMESPACE": namespace}
+
+
+@pytest.fixture
+def app(valkey: RedisServer, namespace: str) -> Iterator[App]:
+    with opened(valkey, namespace) as store:
+        yield app_on(store)
+
+
+@pytest.fixture
+def older(run_oncue: Start, env: dict[str, str]) -> Callable[[], Process]:
+    def start() -> Process:
+        process = run_oncue("scheduler", env=env)
+        process.wait_for_line("at work on")
+        return process
+
+    return start
+
+
+@pytest.fixture
+def newer(run_oncue: Start, env: dict[str, str], tmp_path: Path) -> Callable[[], Process]:
+    (tmp_path / "newer").mkdir()
+    (tmp_path / "newer" / "sitecustomize.py").write_text(NEWER)
+    root = Path(__file__).parents[2]
+    newer_env = {**env, "PYTHONPATH": f"{tmp_path / 'newer'}:{root}"}
+
+    def start() -> Process:
+        process = run_oncue("scheduler", env=newer_env)
+        process.wait_for_line("at work on")
+        return process
+
+    return start
+
+
+def put_newer(app: App) -> None:
+    """A schedule with a tick every second, as a newer oncue would have stored it."""
+    app.schedules.create("beat", cron="* * * * * *", overlap="allow")
+    (shard,) = app.store.shards
+    text: bytes = shard.command("HGET", shard.keys.schedules, "beat")
+    entries: dict[str, Any] = msgspec.json.decode(text[HASH_BYTES:])
+    body = msgspec.json.encode(entries | {"moon": "full"})
+    shard.command("HSET", shard.keys.schedules, "beat", b"0" * HASH_BYTES + body)
+
+
+def decided(app: App) -> list[int]:
+    """The planned instants in the history, rising; one for each."""
+    found: list[int] = []
+    for event in app.schedules.history("beat"):
+        found += range(event["planned"], event.get("to", event["planned"]) + 1, 1000)
+    return sorted(found)
+
+
+def wait_for_ticks(app: App, number: int) -> None:
+    wanted = len(decided(app)) + number
+    eventually(lambda: len(decided(app)) >= wanted, 10, "ticks")
+
+
+def test_a_definition_with_a_key_that_is_unknown_is_refused_not_half_obeyed(app: App) -> None:
+    put_newer(app)
+    (shard,) = app.store.shards
+    with pytest.raises(
+        BadInput, match="schedule beat: its key 'moon' is unknown here: a newer oncue wrote it"
+    ):
+        read("beat", shard.command("HGET", shard.keys.schedules, "beat"))
+    found = app.schedules.get("beat")
+    assert (found.state, found.config) == ("active", None)
+    assert "moon" in found.reason
+
+
+@pytest.mark.slow
+def test_what_one_scheduler_cannot_read_another_fires_on_time_and_nobody_else_stops_it(
+    app: App,
+    older: Callable[[], Process],
+    newer: Callable[[], Process],
+    run_oncue: Start,
+    env: dict[str, str],
+) -> None:
+    put_newer(app)
+    able, unable = newer(), older()
+    wait_for_ticks(app, 6)
+    lines = re.findall(r"ERROR .*", unable.output)
+    assert len(lines) == 1, lines
+    assert "schedule beat cannot be read here and is left to other schedulers: " in lines[0]
+    assert "its key 'moon' is unknown here" in lines[0]
+    late = [event["late"] for event in app.schedules.history("beat") if "late" in event]
+    assert sorted(late)[len(late) // 2] < 100
+    (listed,) = ended(run_oncue, "cron", "list", "--json", env=env).json
+    assert (listed["state"], listed["valid"]) == ("active", True)
+    assert "'moon'" in listed["reason"]
+
+    able.kill()
+    unable.wait_for_line("schedule beat is invalid: no scheduler has fired its tick: .*'moon'")
+    assert app.schedules.get("beat").state == "invalid"
+    doctor = ended(run_oncue, "doctor", "--json", env=env).json
+    finding = next(entry for entry in doctor["findings"] if entry["name"] == "invalid schedules")
+    assert (finding["value"], finding["ok"]) == ("beat", False)
+
+    before = len(decided(app))
+    newer()
+    wait_for_ticks(app, 4)
+    assert app.schedules.get("beat").state == "active"
+    assert app.schedules.get("beat").reason.endswith("a newer oncue wrote it")
+    planned = decided(app)
+    assert planned == list(range(planned[0], planned[-1] + 1, 1000))
+    assert len(planned) > before
+    assert unable.output.count(" ERROR ") == 2
+
+
+@pytest.mark.slow
+def test_a_scheduler_does_not_spin_on_what_it_cannot_read(
+    app: App, older: Callable[[], Process], valkey: RedisServer
+) -> None:
+    put_newer(app)
+    unable = older()
+    unable.wait_for_line("schedule beat is invalid")
+    client = valkey.client()
+    before, cpu_s = client.info("commandstats"), unable.cpu_seconds()
+    task = app.schedule_task(app.store.now_ms("default") / 1000 + 1, 1)
+    pause(2)
+    assert app.get(task).state == "ready"
+    assert unable.cpu_seconds() - cpu_s < 0.2
+    calls = [
+        sum(entry["calls"] for name, entry in stats.items() if "evalsha" in name)
+        for stats in (before, client.info("commandstats"))
+    ]
+    # The task, its promotion, its guard, and looks before each.
+    assert calls[1] - calls[0] <= 10
