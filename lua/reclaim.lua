@@ -54,17 +54,16 @@ local function reclaim(member, ready, wake)
         redis.call("ZREM", keys.timetable, member)
         return
     end
-    run.lost = run.lost + 1
+    -- A new token, so that even the old holder's repeated call is told that the lease is lost.
+    run.lost, run.token = run.lost + 1, 0
     if run.wished then
-        run.token = 0
         abandon_held(keys, queue, band, id, run, now, now + remembered)
         return
     elseif run.lost > allowed then
         bury(id, queue, band, run)
     else
         local _, _, _, seq = header(record)
-        -- A new token, so that even the old holder's repeated call is told that the lease is lost.
-        run.state, run.token = "w", 0
+        run.state = "w"
         redis.call("LPUSH", ready, entry(id, seq or 0))
         end_lease(keys, queue, band, id, "ready")
         mark_band(keys, queue, tonumber(band))

@@ -5,19 +5,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import count
+from random import Random
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, invariant, run_state_machine_as_test
 
 from oncue.common.keys import page_of
 from tests.lua.audit import audit, leftovers
 from tests.lua.support import KEEP, LEASE, NOW, Asked, Held, Lua, Task
+from tests.lua.wander import CHANCE, step, wander
 from tests.support.servers import Server
 
 QUEUES = ("a", "7.b")
 ALLOWED_LOST = 1
+LONG_WALKS = (1, 2)
 STATE_OF = {"complete": "done", "retry": "waiting", "release": "waiting", "bury": "dead"}
 
 
@@ -71,8 +73,9 @@ class Model:
         return numbers
 
 
-instants = st.sampled_from([-5000, 0, 1, 999, 1000, 1000, 20_000, 61_000, 150_000, 150_000, 600_000])
-steps = st.sampled_from([1, 499, 1000, 5000, LEASE, 60_000, 120_000])
+INSTANTS = (-5000, 0, 1, 999, 1000, 1000, 20_000, 61_000, 150_000, 150_000, 600_000)
+PAUSES = (1, 499, 1000, 5000, LEASE, 60_000, 120_000)
+BOTH = (True, False)
 
 
 class ShardMachine(RuleBasedStateMachine):
@@ -95,25 +98,25 @@ class ShardMachine(RuleBasedStateMachine):
 
     # ---- producers
 
-    @rule(
-        offset=instants,
-        size=st.sampled_from([1, 3, 9, 9, 12, 80]),
-        queue=st.sampled_from(QUEUES),
-        band=st.sampled_from([0, 5, 9]),
+    @step(
+        offset=INSTANTS,
+        size=[1, 3, 9, 9, 12, 80],
+        queue=QUEUES,
+        band=[0, 5, 9],
     )
     def schedule(self, offset: int, size: int, queue: str, band: int) -> None:
         # Whole seconds, so that tasks of different calls share instants.
         self._schedule((self.now + offset) // 1000 * 1000, size, queue, band)
 
-    @rule(size=st.sampled_from([9, 10, 14]), late=st.integers(1, 9), data=st.data())
-    def late_tasks_beside_a_bucket(self, size: int, late: int, data: st.DataObject) -> None:
+    @step(size=[9, 10, 14], late=range(1, 10), chance=CHANCE)
+    def late_tasks_beside_a_bucket(self, size: int, late: int, chance: Random) -> None:
         """Of one instant, but scheduled when it is over and no scheduler has come yet; some are cancelled at once."""
         due = self.now + 1000
         self._schedule(due, size, "a", 5)
         self.now = due
         self._schedule(due, late, "a", 5)
         newest = [*self.model.tasks][-size - late :]
-        self._cancel(data.draw(st.lists(st.sampled_from(newest), max_size=size, unique=True)))
+        self._cancel(chance.sample(newest, chance.randint(0, size)))
 
     def _schedule(self, due: int, size: int, queue: str, band: int) -> None:
         new = [Task(f"t:{next(self.numbers)}", due, queue, band) for _ in range(size)]
@@ -123,7 +126,7 @@ class ShardMachine(RuleBasedStateMachine):
         for task in new:
             self.model.tasks[task.id] = Known(task, due)
 
-    @rule(number=st.integers(0, 2), offset=instants, queue=st.sampled_from(QUEUES))
+    @step(number=range(3), offset=INSTANTS, queue=QUEUES)
     def schedule_chosen_id(self, number: int, offset: int, queue: str) -> None:
         nonce = next(self.numbers).to_bytes(8, "big")
         task = Task(f"mine:{number}", max(0, self.now + offset), queue, 5, b"x", nonce)
@@ -134,14 +137,14 @@ class ShardMachine(RuleBasedStateMachine):
         if expected == 1:
             self.model.tasks[task.id] = Known(task, task.due)
 
-    @rule(number=st.integers(0, 1), offset=instants, life=st.sampled_from([0, 1, 1000, 70_000]))
+    @step(number=range(2), offset=INSTANTS, life=[0, 1, 1000, 70_000])
     def schedule_what_expires(self, number: int, offset: int, life: int) -> None:
         due = max(self.now, self.now + offset)
         task = Task(f"t:{next(self.numbers)}", due, QUEUES[number], 5, b"x", b"12345678", due + life)
         assert self.lua.schedule_alone(self.now, task) == 1
         self.model.tasks[task.id] = Known(task, task.due)
 
-    @rule(key=st.sampled_from("xy"), offset=instants, wait=st.sampled_from([0, 5000, 200_000]))
+    @step(key="xy", offset=INSTANTS, wait=[0, 5000, 200_000])
     def debounce(self, key: str, offset: int, wait: int) -> None:
         number = next(self.numbers)
         due = max(0, self.now + offset)
@@ -164,11 +167,11 @@ class ShardMachine(RuleBasedStateMachine):
             latest = self.now + wait if wait else 1 << 47
             self.model.tasks[found] = Known(task, min(due, latest), latest=latest, claims=True)
 
-    @rule(
-        key=st.sampled_from("xy"),
-        offset=instants,
-        running=st.booleans(),
-        hold=st.sampled_from([0, 0, 90_000]),
+    @step(
+        key="xy",
+        offset=INSTANTS,
+        running=BOTH,
+        hold=[0, 0, 90_000],
     )
     def unique(self, key: str, offset: int, running: bool, hold: int) -> None:
         number = next(self.numbers)
@@ -190,13 +193,17 @@ class ShardMachine(RuleBasedStateMachine):
                 known.claims = known.claims and known.task.claim != task.claim
             self.model.tasks[found] = Known(task, due, latest=hold and self.now + hold, claims=True)
 
-    @rule(data=st.data(), recent=st.booleans())
-    def cancel(self, data: st.DataObject, recent: bool) -> None:
+    def _some(self, chance: Random, most: int) -> list[str]:
+        """Tasks, some of them perhaps twice."""
+        return chance.choices(sorted(self.model.tasks), k=chance.randint(0, most))
+
+    @step(chance=CHANCE, recent=BOTH)
+    def cancel(self, chance: Random, recent: bool) -> None:
         if not self.model.tasks:
             return
         # The newest are often beside others of their instant.
         ids = [*self.model.tasks][-9:] if recent else sorted(self.model.tasks)
-        self._cancel(data.draw(st.lists(st.sampled_from(ids), min_size=1, max_size=12)))
+        self._cancel(chance.choices(ids, k=chance.randint(1, 12)))
 
     def _cancel(self, ids: list[str]) -> None:
         for task_id in ids:
@@ -208,12 +215,12 @@ class ShardMachine(RuleBasedStateMachine):
             if known.state == "waiting":
                 self._cancelled(known)
 
-    @rule(data=st.data(), offset=instants)
-    def reschedule(self, data: st.DataObject, offset: int) -> None:
+    @step(chance=CHANCE, offset=INSTANTS)
+    def reschedule(self, chance: Random, offset: int) -> None:
         if not self.model.tasks:
             return
         due = max(0, self.now + offset) // 1000 * 1000
-        for task_id in data.draw(st.lists(st.sampled_from(sorted(self.model.tasks)), max_size=12)):
+        for task_id in self._some(chance, 12):
             known = self.model.tasks[task_id]
             expires = 0 if known.attempts else known.task.expires
             expected = "moved" if known.state == "waiting" else known.state
@@ -223,11 +230,11 @@ class ShardMachine(RuleBasedStateMachine):
             if expected == "moved":
                 known.due = due
 
-    @rule(data=st.data(), into=st.sampled_from(["", *QUEUES]))
-    def redrive(self, data: st.DataObject, into: str) -> None:
+    @step(chance=CHANCE, into=["", *QUEUES])
+    def redrive(self, chance: Random, into: str) -> None:
         if not self.model.tasks:
             return
-        for task_id in data.draw(st.lists(st.sampled_from(sorted(self.model.tasks)), max_size=8)):
+        for task_id in self._some(chance, 8):
             known = self.model.tasks[task_id]
             call = self.lua.redrive(self.now, known.task, into=into)
             (answer,) = call.run()
@@ -238,11 +245,11 @@ class ShardMachine(RuleBasedStateMachine):
                 new = Known(task, self.now, latest=known.latest, claims=known.claims)
                 self.model.tasks[task_id] = new
 
-    @rule(data=st.data())
-    def purge(self, data: st.DataObject) -> None:
+    @step(chance=CHANCE)
+    def purge(self, chance: Random) -> None:
         if not self.model.tasks:
             return
-        for task_id in data.draw(st.lists(st.sampled_from(sorted(self.model.tasks)), max_size=4)):
+        for task_id in self._some(chance, 4):
             self._purge(task_id)
 
     def _purge(self, task_id: str) -> None:
@@ -253,7 +260,7 @@ class ShardMachine(RuleBasedStateMachine):
             known.forgotten_at, known.purged = self.now + KEEP, True
             self.model.ended(known, "cancelled")
 
-    @rule(number=st.integers(1, 3))
+    @step(number=range(1, 4))
     def trim(self, number: int) -> None:
         self.lua.trim(self.now, number=number).run()
         for task_id, known in self.model.tasks.items():
@@ -263,13 +270,13 @@ class ShardMachine(RuleBasedStateMachine):
         dead = sum(known.state == "dead" for known in self.model.tasks.values())
         assert dead <= number
 
-    @rule(step=steps)
-    def time_passes(self, step: int) -> None:
-        self.now += step
+    @step(pause=PAUSES)
+    def time_passes(self, pause: int) -> None:
+        self.now += pause
 
     # ---- schedulers
 
-    @rule(ahead=st.booleans(), whole=st.booleans())
+    @step(ahead=BOTH, whole=BOTH)
     def open_pages(self, ahead: bool, whole: bool) -> None:
         for member, at in self.lua.timetable().items():
             if member[:1] == b"p" and (ahead or at <= self.now):
@@ -279,29 +286,27 @@ class ShardMachine(RuleBasedStateMachine):
                     needs, _ = self.lua.open_page(self.now, int(member[1:]), most=5).run()
                     self.lua.open_page(self.now, int(member[1:]), *needs, most=5).run()
 
-    @rule(whole=st.booleans(), queue=st.sampled_from(QUEUES))
+    @step(whole=BOTH, queue=QUEUES)
     def promote(self, whole: bool, queue: str) -> None:
         if whole:
             self.lua.promote_due(self.now)
         else:
             self.lua.promote(self.now, [(queue, 5), (queue, 9)]).run()
 
-    @rule()
+    @step()
     def reclaim(self) -> None:
         leases = [member for member in self.lua.timetable() if member[:1] == b"l"]
         self.lua.reclaim(self.now, *leases, allowed=ALLOWED_LOST).run()
         for known in self.model.tasks.values():
             if known.state == "leased" and known.ends <= self.now:
                 known.lost += 1
-                known.answered = ""
+                known.answered, known.token = "", 0
                 if known.wished:
                     self._cancelled(known)
-                    known.token = 0
-                    continue
-                known.state = "waiting" if known.lost <= ALLOWED_LOST else "dead"
-                known.token = 0 if known.state == "waiting" else known.token
+                else:
+                    known.state = "waiting" if known.lost <= ALLOWED_LOST else "dead"
 
-    @rule()
+    @step()
     def guard_and_sweep(self) -> None:
         self.lua.guard(self.now, *QUEUES).run()
         self.lua.sweep(self.now, 100_000).run()
@@ -320,7 +325,7 @@ class ShardMachine(RuleBasedStateMachine):
 
     # ---- workers
 
-    @rule(most=st.sampled_from([1, 5, 40]), most_bytes=st.sampled_from([0, 300, 1 << 20]))
+    @step(most=[1, 5, 40], most_bytes=[0, 300, 1 << 20])
     def reserve(self, most: int, most_bytes: int) -> None:
         asked = [Asked(queue, weight) for queue, weight in zip(QUEUES, (3, 1), strict=True)]
         got = self.lua.take(self.now, *asked, most=most, most_bytes=most_bytes)
@@ -356,12 +361,14 @@ class ShardMachine(RuleBasedStateMachine):
             known.answered = ""
             known.attempts += 1
             self.old.append(held)
+        # In a long walk nearly all tokens would be of tasks that ended long ago.
+        del self.old[:-200]
 
-    @rule(data=st.data(), op=st.sampled_from(sorted(STATE_OF)), delay=instants)
-    def answer(self, data: st.DataObject, op: str, delay: int) -> None:
+    @step(chance=CHANCE, op=sorted(STATE_OF), delay=INSTANTS)
+    def answer(self, chance: Random, op: str, delay: int) -> None:
         if not self.old:
             return
-        for held in data.draw(st.lists(st.sampled_from(self.old), max_size=8, unique=True)):
+        for held in chance.sample(self.old, min(len(self.old), chance.randint(0, 8))):
             self._answer(held, op, max(0, self.now + delay))
 
     def _answer(self, held: Held, op: str, due: int) -> None:
@@ -389,7 +396,7 @@ class ShardMachine(RuleBasedStateMachine):
         known.attempts -= op == "release"
         known.due = due if op == "retry" else known.due
 
-    @rule()
+    @step()
     def renew(self) -> None:
         held = self.old[-5:]
         mine = [self.model.tasks.get(task.id) for task in held]
@@ -484,6 +491,21 @@ def test_no_walk_through_the_states_loses_or_doubles_a_task(valkey: Server, name
             suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
         ),
     )
+
+
+@pytest.mark.slow
+def test_no_long_life_of_a_shard_loses_or_doubles_a_task(valkey: Server, namespace: str) -> None:
+    client = valkey.client()
+
+    class Machine(ShardMachine):
+        @classmethod
+        def client(cls) -> object:
+            return client
+
+    for seed in LONG_WALKS:
+        machine = Machine()
+        wander(machine, seed, 2500, ("all_adds_up", "nothing_that_is_due_is_beyond_the_schedulers"))
+        machine.teardown()
 
 
 def test_pages_of_the_model_are_some_minutes_apart() -> None:
