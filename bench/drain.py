@@ -26,7 +26,7 @@ def measure(plan: Plan, peer: str) -> Cells:
 
 
 def _rate(plan: Plan, peer: str, workers: int, kind: str) -> tuple[Cell, Cell]:
-    fill_s, drain_s = (1.5, 3.0) if plan.quick else (3.0, 5.0)
+    fill_s, drain_s = (1.0, 2.0) if plan.quick else (3.0, 5.0)
     with plan.session(peer) as session:
         if not session.about[kind]:
             return session.about["cannot"].get("batch", "none"), "-"

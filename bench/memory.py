@@ -19,7 +19,7 @@ FIGURES = [
 
 def measure(plan: Plan, peer: str) -> Cells:
     """Fills, weighs, cancels, weighs; for oncue a million in the meantime that cancelled tasks take to be forgotten."""
-    number, fill_s = (10_000, 3.0) if plan.quick else (100_000, 6.0)
+    number, fill_s = (5_000, 2.0) if plan.quick else (100_000, 6.0)
     with plan.session(peer) as session, ThreadPoolExecutor(1) as pool:
         refusal = session.about["cannot"].get("cancel")
         empty = _empty(session, cancels=not refusal)
