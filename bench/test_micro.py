@@ -24,11 +24,11 @@ from oncue.worker.outcome import Done
 from tests.support.product import Hands
 
 ROUNDS = 60
-MOST_SINGLE = 4.0
+MOST_SINGLE = 1.4
 """A call of schedule_task may cost so many bare calls of a script that does nothing."""
-MOST_BULK = 2.5
+MOST_BULK = 2.2
 """The same for a task of schedule_many and a bare call in a pipeline of 500."""
-MOST_ONE = 3.5
+MOST_ONE = 2.8
 """To reserve one task and to complete it may cost so many times two bare calls."""
 MOST_HUNDRED = 24.0
 """The same for a hundred tasks, still beside two bare calls."""
