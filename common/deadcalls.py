@@ -31,7 +31,10 @@ def redriving(store: Store, queue: str | None, due_ms: int) -> Change:
 def _word(answer: bytes, task: Sought) -> bytes:
     if answer == b"ready":
         return b"redriven"
-    return task.found[0] if answer == b"waiting" else answer
+    if answer == b"waiting":
+        # Dead a moment ago, it was redriven by somebody else.
+        return b"ready" if task.found[0] == b"dead" else task.found[0]
+    return answer
 
 
 def _redrive(shard: Shard, tasks: Sequence[Sought], queue: str | None, due_ms: int) -> list[bytes]:
@@ -62,7 +65,9 @@ def _purge(keep_ms: int, shard: Shard, ids: Sequence[str]) -> dict[str, str]:
     for task_id, found in zip(others, waiting.locate(shard, others) if others else (), strict=True):
         if found:
             answers[task_id] = found[0].decode()
-    return answers
+    # Dead since the first of the two calls.
+    died = [task_id for task_id in others if answers[task_id] == "dead"]
+    return answers | _purge(keep_ms, shard, died) if died else answers
 
 
 def elsewhere(queue: str, task_id: str) -> BadInput:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from threading import Event
+from typing import Any
 
 import pytest
 
 from oncue import AlreadyFinal, App, BadInput, Cancelled, LeaseLost, NewTask, NotFound, Task, WrongState
+from oncue.common import waiting
 from oncue.common.store import Store
 from tests.support.product import (
     LEASE_MS,
@@ -391,6 +393,23 @@ def test_many_dead_are_redriven_or_purged_by_id_with_an_answer_for_each(
     assert app.dead.list() == ([], None)
     with pytest.raises(BadInput, match="is not a task id"):
         app.dead.purge_ids([*dead, "no id"])
+
+
+def test_a_task_that_dies_while_it_is_asked_for_is_purged_all_the_same(
+    app: App, hands: MakeHands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker, locate = hands(), waiting.locate
+    task_id = app.schedule_task(None, 1)
+    (task,) = worker.reserve()
+
+    def after_its_death(*asked: Any) -> Any:
+        worker.bury(task)
+        return locate(*asked)
+
+    monkeypatch.setattr("oncue.common.deadcalls.waiting.locate", after_its_death)
+    app.dead.purge(task_id)
+    monkeypatch.undo()
+    assert (app.get(task_id).state, app.get(task_id).reason) == ("cancelled", "purged")
 
 
 def test_purged_tasks_count_as_cancelled(app: App, store: Store, hands: MakeHands) -> None:
