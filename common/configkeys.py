@@ -27,6 +27,7 @@ class Key:
     use: Callable[[Any], object] = lambda value: value
     is_text: bool = False
     secret: bool = False
+    names: tuple[str, ...] = ()
 
     def take(self, value: object) -> object:
         """Return the value as it is used. Raises `BadInput`: what was found, what is allowed."""
@@ -69,7 +70,8 @@ def _text(allowed: str, use: Callable[[str], object] = str, *, secret: bool = Fa
 
 
 def _choice(*names: str) -> Key:
-    return Key(", ".join(names), lambda value: isinstance(value, str) and value in names, is_text=True)
+    allowed = ", ".join(names)
+    return Key(allowed, lambda value: isinstance(value, str) and value in names, is_text=True, names=names)
 
 
 def _items(value: object) -> list[Any]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from oncue.common.configkeys import Key, unknown_key
 from oncue.common.errors import BadInput
+from oncue.common.mended import mended
 from oncue.common.problem import Problem
 from oncue.common.scalar import kind
 from oncue.common.yamlfile import Entry, Node
@@ -33,7 +34,8 @@ class Section:
     def mapping(self, node: Node) -> dict[str, Entry]:
         """The entries of a mapping; a section that is left empty has none."""
         if node.value is not None and not isinstance(node.value, dict):
-            self.blame(node, "", f"found {kind(node.value)}; allowed: keys with values")
+            written = '; write {cron: "30 2 * * *"}' if self.name == f"schedules.{self.schedule}" else ""
+            self.blame(node, "", f"found {kind(node.value)}; allowed: keys with values{written}")
         return node.entries
 
     def take(
@@ -54,8 +56,18 @@ class Section:
             try:
                 values[name] = keys[name].take(entry.node.value)
             except BadInput as error:
-                self.blame(entry, name, str(error))
+                self.blame(entry, name, self._advised(str(error), name, keys[name], entry))
         return values
+
+    def _advised(self, message: str, name: str, key: Key, entry: Entry) -> str:
+        """The fault of a schedule's value with the line to write instead, unless what refused it says that."""
+        if (
+            not self.schedule
+            or key.usable(entry.node.value)
+            or not (line := mended(name, key, entry.node.value))
+        ):
+            return message
+        return f"{message}; write {line}"
 
     def _path(self, key: str) -> str:
         return ".".join(part for part in (self.name, key) if part)

@@ -127,7 +127,9 @@ def _count_advice(words: list[str]) -> str:
     elif any(word.startswith("#") for word in words):
         allowed += "; a comment is no part of the expression"
     elif len(words) == 7:
-        allowed += "; there is no year field: leave it out"
+        allowed += f"; there is no year field: leave it out, write {' '.join(words[:6])}"
+    elif 0 < len(words) < 5:
+        allowed += f"; write {' '.join([*words, *['*'] * (5 - len(words))])}"
     return f"found {len(words)} fields; {allowed}"
 
 

@@ -196,7 +196,8 @@ class _Reader:
         highest = _SUNDAY if self.kind is DAY_OF_WEEK else self.kind.high
         if not self.kind.low <= value <= highest:
             wraps = value == self.kind.high + 1 and self.kind.low == 0
-            self._refuse("range", "write 0 instead" if wraps else "")
+            nearest = min(max(value, self.kind.low), highest)
+            self._refuse("range", "write 0 instead" if wraps else f"write {nearest} for the nearest")
         return value
 
     def _step(self, text: str) -> int:

@@ -21,7 +21,7 @@ _SYNTAX = (
     ("found unexpected end of stream", "this quote is never closed"),
     ("mapping values are not allowed", "a second ':' on a line; quote the value, or check the indentation"),
     ("could not find expected ':'", "a key without its ':'; check this line and the one before"),
-    ("but found '<stream end>'", "the file ends inside a bracket or brace that is never closed"),
+    ("'<stream end>'", "the file ends inside a bracket or brace that is never closed"),
     ("expected <block end>", "this line is indented differently from those it belongs to"),
     ("that cannot start any token", "a value cannot start with this character; quote it"),
     (

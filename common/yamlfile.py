@@ -225,7 +225,8 @@ class _Builder:
         elif key.plain and name == "<<":
             message = "merge keys ('<<') are not part of YAML 1.2; write the lines out"
         elif name in entries:
-            message = f"the key {name!r} is there twice: on line {entries[name].line} and on line {key.line}"
+            lines = f"on line {entries[name].line} and on line {key.line}"
+            message = f"the key {name!r} is there twice: {lines}; delete one, or give it another name"
         if not message:
             return str(name)
         self.faults.append(Problem(self._file, key.line, key.column, "", message))

@@ -26,9 +26,10 @@ class ScheduleInfo:
     """How a schedule stands. Instants are in ms since 1970, None where there is none.
 
     ``config`` and ``source`` (the file that it came from, or "") are None of a definition that this process cannot read;
-    then ``reason`` says why. Its state is "invalid" when no scheduler could, either. ``next_ms`` is the next planned instant, ``next_run_ms`` when it runs (with jitter later): both
-    are unknown while a run goes on whose end the next tick counts from. ``last_ms`` is the planned instant of the last
-    tick that was fired or skipped for another run, ``last_at_ms`` when that was done, ``late_ms`` how late.
+    then ``reason`` says why. Its state is "invalid" when no scheduler could, either. ``next_ms`` is the next planned
+    instant, ``next_run_ms`` when it runs (with jitter later): both are unknown while a run goes on whose end the next tick
+    counts from. ``last_ms`` is the planned instant of the last tick that was fired or skipped for another run,
+    ``last_at_ms`` when that was done, ``late_ms`` how late.
     """
 
     name: str

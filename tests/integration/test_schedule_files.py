@@ -9,12 +9,15 @@ from pathlib import Path
 import pytest
 
 from oncue.common.config import load
+from oncue.common.rule import Rule
 from oncue.common.store import Store
+from oncue.common.timing import Timing
 from oncue.scheduler.schedules import apply
 from oncue.scheduler.standing import infos
 from tests.support import product
 from tests.support.commands import ended
 from tests.support.processes import Process
+from tests.support.product import DAY_MS, HOUR_MS
 from tests.support.servers import RedisServer
 from tests.support.waiting import eventually
 
@@ -175,3 +178,38 @@ def test_a_reload_waits_for_a_server_that_is_away(run_oncue: Start, tmp_path: Pa
         process.wait_for_line("reading the file again in")
         server.start()
         process.wait_for_line("created more")
+
+
+@pytest.mark.parametrize("zone", ["Pacific/Apia", "NZ-13", "no zone at all"])
+def test_the_zone_of_a_host_changes_no_tick(
+    run_oncue: Start, env: dict[str, str], store: Store, file: Path, zone: str
+) -> None:
+    write(file, 'wall: {cron: "30 2 * * *", timezone: Europe/Berlin}', 'plain: {cron: "30 2 * * *"}')
+    at_home = Rule("wall", Timing(cron="30 2 * * *", timezone="Europe/Berlin"))
+    words = ("cron", "preview", "wall", "--config", file, "--from", "2026-03-28T00:00Z", "--json")
+    previews = [ended(run_oncue, *words, env=host).json for host in (env, env | {"TZ": zone})]
+    assert previews[0] == previews[1]
+    process = run_oncue("scheduler", "--config", file, env=env | {"TZ": zone})
+    process.wait_for_line("at work on")
+    found = {entry.name: entry for entry in infos(store)}
+    since = found["wall"].created_ms
+    assert since is not None
+    assert found["wall"].next_ms == at_home.next_after(since)
+    assert (found["plain"].next_ms or 0) % DAY_MS == round(2.5 * HOUR_MS)
+
+
+def test_a_file_that_is_too_large_or_full_of_aliases_is_refused_quickly_by_every_command(
+    run_oncue: Start, env: dict[str, str], file: Path
+) -> None:
+    nested = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 1001))
+    large = "schedules:\n" + "".join(f'  s{n:07}: {{cron: "* * * * *"}}\n' for n in range(160_000))
+    assert len(large) > 5_000_000
+    for text, sentence in (
+        (large, "larger than 1048576 bytes"),
+        (nested, "an alias for something that holds"),
+    ):
+        file.write_text(text)
+        for command in (("cron", "check", file), ("scheduler", "--config", file)):
+            process = run_oncue(*command, env=env)
+            assert process.wait(10) in (1, 2)
+            assert sentence in process.output

@@ -138,7 +138,7 @@ def test_password_and_password_file_in_one_place_are_refused(write: Write) -> No
         ("queues:\n  a: {retry: {first_s: 9, max_s: 5}}\n", "2:14: queues.a.retry: first_s is 9.0 and max_s"),
         (
             "shards: 1\nshards: 2\n",
-            "oncue.yaml:2:1: the key 'shards' is there twice: on line 1 and on line 2",
+            "oncue.yaml:2:1: the key 'shards' is there twice: on line 1 and on line 2; delete one, or give it another name",
         ),
     ],
 )
@@ -152,7 +152,10 @@ def test_a_fault_of_the_file_stops_it_with_place_key_found_and_allowed(
 
 def test_two_schedules_of_one_name_are_refused_with_both_lines(write: Write) -> None:
     path = write("schedules:\n  nightly: {cron: '@daily'}\n  nightly: {cron: '@hourly'}\n")
-    assert refusal(path) == "oncue.yaml:3:3: the key 'nightly' is there twice: on line 2 and on line 3"
+    assert (
+        refusal(path)
+        == "oncue.yaml:3:3: the key 'nightly' is there twice: on line 2 and on line 3; delete one, or give it another name"
+    )
 
 
 @pytest.mark.parametrize("cron", ["* * * * *", "*/5 * * * *", "@daily"])

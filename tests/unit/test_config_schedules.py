@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from oncue.common.config import ScheduleConfig, check, load
+from oncue.common.configkeys import SCHEDULE
 
 Write = Callable[[str], str]
 
@@ -162,3 +163,39 @@ def test_each_setting_of_a_schedule_enters_the_definition_hash_once_it_is_not_th
     ]
     hashes = {replace(one, **change).definition_hash for change in changes}  # type: ignore[arg-type]
     assert len(hashes | {one.definition_hash}) == len(changes) + 1
+
+
+@pytest.mark.parametrize(
+    ("schedule", "line"),
+    [
+        ("a: {cron: 5}", 'write cron: "30 2 * * *"'),
+        ("a: '@daily'", 'write {cron: "30 2 * * *"}'),
+        ("a: {every: 90}", "write every: 90m"),
+        ("a: {cron: '0 0 * *'}", "write 0 0 * * *"),
+        ("a: {cron: '0 0 1 1 * 2026 *'}", "write 0 0 1 1 * 2026"),
+        ("a: {cron: '0 0 * 13 *'}", "write 12 for the nearest"),
+        ("a: {cron: '61 0 * * *'}", "write 59 for the nearest"),
+        ("a: {cron: '60 0 * * *'}", "write 0 instead"),
+        ("a: {cron: '@daily', priority: '7'}", "write priority: 7"),
+        ("a: {cron: '@daily', priority: high}", "write priority: 5"),
+        ("a: {cron: '@daily', enabled: off}", "write enabled: false"),
+        ("a: {cron: '@daily', overlap: quue}", "write overlap: queue"),
+        ("a: {cron: '@daily', catch_up: 1}", "write catch_up: latest"),
+        ("a: {cron: '@daily', queue: 7}", "write queue: reports"),
+        ("a: {every: 5m, from: start}", "write from: end"),
+    ],
+)
+def test_a_fault_of_a_schedule_says_what_to_write_instead(write: Write, schedule: str, line: str) -> None:
+    (found,) = problems_of(write, schedule)
+    assert found.endswith(line)
+
+
+TOGETHER = ("rrule", "anchor", "from", "dtstart", "count", "catch_up_max", "on_excluded", "end", "start")
+"""What needs another key beside it, or does not go with `cron`."""
+
+
+def test_a_line_that_is_offered_instead_of_a_faulty_one_can_be_used(write: Write) -> None:
+    for key in SCHEDULE:
+        kind = "" if key in ("cron", "every", "rrule") else "cron: '@daily', "
+        first = problems_of(write, f"a: {{{kind}{key}: [x]}}")[0]
+        assert not problems_of(write, f"a: {{{kind}{first.rpartition('write ')[2]}}}") or key in TOGETHER, key

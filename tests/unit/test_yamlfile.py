@@ -108,10 +108,12 @@ def test_an_unquoted_value_of_another_key_is_not_shown() -> None:
 
 
 def test_a_duplicate_key_is_refused_with_both_lines() -> None:
-    assert faults("a: 1\nb: 2\na: 3\n") == ["f.yaml:3:1: the key 'a' is there twice: on line 1 and on line 3"]
+    assert faults("a: 1\nb: 2\na: 3\n") == [
+        "f.yaml:3:1: the key 'a' is there twice: on line 1 and on line 3; delete one, or give it another name"
+    ]
     assert faults("s:\n  n: {cron: x, cron: y}\n  n: {}\n") == [
-        "f.yaml:2:16: the key 'cron' is there twice: on line 2 and on line 2",
-        "f.yaml:3:3: the key 'n' is there twice: on line 2 and on line 3",
+        "f.yaml:2:16: the key 'cron' is there twice: on line 2 and on line 2; delete one, or give it another name",
+        "f.yaml:3:3: the key 'n' is there twice: on line 2 and on line 3; delete one, or give it another name",
     ]
 
 
@@ -272,3 +274,8 @@ def test_a_thousand_aliases_inside_aliases_are_refused_at_once() -> None:
     nested = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 1001))
     assert "an alias for something that holds an alias itself" in refusal(nested)
     assert time.process_time() - started < 1
+
+
+def test_a_brace_that_is_never_closed_is_named_in_plain_words() -> None:
+    for text in ("a: {b: 1\n", "a: [1, 2\n"):
+        assert refusal(text).endswith("the file ends inside a bracket or brace that is never closed")
