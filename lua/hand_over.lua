@@ -10,8 +10,9 @@
 -- States  unchanged
 --
 -- Until put_schedule takes it up again, there or here, it is marked with the instant of the move, "moved", and with the
--- state that it had, "was". Ticks planned after that instant are then due. Dies before: nothing has changed. Dies
--- after: it has no tick; whoever puts it next goes on from the mark. The repeated call answers the same.
+-- state that it had, "was". Ticks planned after that instant are then due; one that has been put off goes along.
+-- Dies before: nothing has changed. Dies after: it has no tick; whoever puts it next goes on from the mark. The
+-- repeated call answers the same.
 
 -- include: expect
 -- include: drop_tick
@@ -29,13 +30,18 @@ if file ~= "" and redis.call("HGET", keys.revisions, "=" .. file) ~= ARGV[5] the
     return {-2}
 end
 if redis.call("HEXISTS", keys.schedule, "moved") == 0 then
-    local tick = tonumber(state == "paused" and redis.call("HGET", keys.schedule, "planned")
-        or redis.call("ZSCORE", keys.timetable, "t" .. name))
-    if tick and tick <= now then
+    local planned = tonumber(redis.call("HGET", keys.schedule, "planned"))
+    local tick = redis.call("ZSCORE", keys.timetable, "t" .. name)
+    local due, since = state == "paused" and planned or tonumber(tick), now
+    if state == "invalid" then
+        -- Nobody here could read it, so its tick is put off: it goes along.
+        since = tick and planned and math.min(now, planned - 1) or now
+    elseif due and due <= now then
         return {-3}
     end
     drop_tick(keys, name)
     redis.call("HSET", keys.schedule, "state", "invalid", "was", state == "invalid" and "active" or state,
-        "moved", ARGV[1], "reason", "its move to another shard was cut short: apply its file, or change it, again")
+        "moved", string.format("%.0f", since),
+        "reason", "its move to another shard was cut short: apply its file, or change it, again")
 end
 return {1, stored, redis.call("HGETALL", keys.schedule), redis.call("LRANGE", keys.history, 0, -1)}

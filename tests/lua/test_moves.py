@@ -22,7 +22,9 @@ def test_what_is_handed_over_has_no_tick_and_the_repeated_call_answers_the_same(
     assert (fields(told)["was"], fields(told)["moved"]) == ("active", str(TICK))
     assert len(told[3]) == 1
     assert b"treport" not in lua.timetable()
-    assert lua.hand_over("report", now=TICK + 5).run() == told
+    again = lua.hand_over("report", now=TICK + 5).run()
+    assert fields(again) == fields(told)
+    assert (again[1], again[3]) == (told[1], told[3])
 
 
 def test_what_is_due_is_to_be_fired_before_it_is_handed_over(lua: Lua) -> None:
@@ -31,6 +33,14 @@ def test_what_is_due_is_to_be_fired_before_it_is_handed_over(lua: Lua) -> None:
     lua.pause(NOW, "report").run()
     assert lua.hand_over("report", now=TICK).run() == [-3]
     assert lua.hand_over("report", now=TICK - 1).run()[0] == 1
+
+
+def test_what_nobody_could_read_takes_its_tick_along(lua: Lua) -> None:
+    lua.put_schedule("report", TICK).run()
+    lua.put_off(TICK, "report", TICK, "h1").run()
+    told = lua.hand_over("report", now=LATER + 60_000).run()
+    assert (told[0], fields(told)["moved"], fields(told)["was"]) == (1, str(TICK - 1), "active")
+    assert b"treport" not in lua.timetable()
 
 
 def test_what_is_edited_removed_or_of_a_newer_file_stays(lua: Lua) -> None:
