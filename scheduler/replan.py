@@ -1,7 +1,7 @@
 """Replan: ticks get the instant that the rules in force give them, when rules of a zone have changed.
 
 What was decided about a local time is not decided again: the next tick comes later both on the clock of the world and on
-the wall (docs/decisions/0014).
+the wall (docs/decisions/0015).
 """
 
 import logging
