@@ -6,11 +6,13 @@ ONCUE_MEMORY_ROUNDS=1000000 makes as many rounds of each kind as the product pro
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
 from oncue import NewTask, Task
+from oncue.worker.finish import sorted_out, write
+from oncue.worker.outcome import Bury, Done, Outcome, Retry, failure
 from tests.integration.test_memory import KEEP_MS, SLACK_BYTES, Bench
 from tests.support.product import MINUTE_MS, FixedClock, opened
 from tests.support.servers import RedisServer
@@ -62,19 +64,18 @@ def debounced(bench: Bench, n: int) -> None:
 
 def finished(bench: Bench, n: int) -> None:
     bench.app.schedule_many([NewTask(None, "x" * 100) for _ in range(GROUP)])
-    assert set(bench.hands.complete(*taken(bench))) == {1}
+    write_all(bench, [Done(task) for task in taken(bench)])
 
 
 def purged(bench: Bench, n: int) -> None:
     """Retried, then buried, then purged; every third hundred redriven and done."""
     bench.app.schedule_many([NewTask(None, "x" * 100) for _ in range(GROUP)])
-    for task in taken(bench):
-        bench.hands.retry(task, bench.clock.ms)
-    for task in taken(bench):
-        assert bench.hands.bury(task)
+    error = failure(ValueError("no"), bench.clock.ms)
+    write_all(bench, [Retry(task, bench.clock.ms, error) for task in taken(bench)])
+    write_all(bench, [Bury(task, error) for task in taken(bench)])
     if n % 3 == 0:
         assert bench.app.dead.redrive_many() == GROUP
-        bench.hands.complete(*taken(bench))
+        write_all(bench, [Done(task) for task in taken(bench)])
     else:
         assert bench.app.dead.purge_many() == GROUP
 
@@ -84,6 +85,12 @@ def taken(bench: Bench) -> list[Task]:
     while len(tasks) < GROUP:
         tasks += bench.hands.reserve()
     return tasks
+
+
+def write_all(bench: Bench, outcomes: Sequence[Outcome]) -> None:
+    """In groups, as a worker does."""
+    for shard, kind, group in sorted_out(outcomes, bench.store.shard):
+        assert set(write(shard, kind, group, KEEP_MS)) == {1}
 
 
 KINDS: dict[str, Callable[[Bench, int], None]] = {
