@@ -1,6 +1,13 @@
 """Nothing leaks from a task's whole life: rounds of each kind leave the server's memory where it began.
 
-ONCUE_MEMORY_ROUNDS=1000000 makes as many rounds of each kind as the product promises to bear; it takes long.
+ONCUE_MEMORY_ROUNDS=1000000 makes as many rounds of each kind as the product promises to bear. Measured so, with Valkey 9 on
+a busy machine of two cores, in bytes that the server held before and after (buffers of connections and the like come
+into being once: the difference is the same after 25,000 rounds):
+
+    debounce               1,229 s    2,107,848    2,184,368
+    retry, bury, purge       511 s    2,119,800    2,205,224
+
+Nothing else may speak with the server meanwhile: each open connection is some KB of its memory, too.
 """
 
 from __future__ import annotations
