@@ -40,7 +40,7 @@ def _word(answer: bytes, task: Sought) -> bytes:
 def _redrive(shard: Shard, tasks: Sequence[Sought], queue: str | None, due_ms: int) -> list[bytes]:
     keys = shard.keys
     first = (keys.records, keys.runs, keys.timetable, keys.counts, keys.bands, keys.seq, keys.dead)
-    table = KeyTable(*first, keys.dead_bytes, keys.errors, keys.armed, keys.notify)
+    table = KeyTable(*first, keys.dead_bytes, keys.errors, keys.armed, keys.notify, keys.claims)
     args: list[Arg] = [max(shard.now_ms(), due_ms), due_ms]
     for task in tasks:
         goes_to = queue or task.queue

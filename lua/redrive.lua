@@ -1,7 +1,7 @@
 -- redrive: dead tasks become ready once more, as if they had never run; into another queue if that is wished.
 --
--- KEYS  1 records, 2 runs, 3 timetable, 4 counts, 5 bands, 6 seq, 7 dead, 8 dead_bytes, 9 errors, 10 armed, 11 notify;
---       12.. ready and wake lists
+-- KEYS  1 records, 2 runs, 3 timetable, 4 counts, 5 bands, 6 seq, 7 dead, 8 dead_bytes, 9 errors, 10 armed, 11 notify,
+--       12 claims; 13.. ready and wake lists
 -- ARGV  1 now in ms, 2 the instant of the redrive in ms, the same in a repeated call; then for each task: id, the queue
 --       that it goes to, its band, index in KEYS of that queue's and band's ready list, followed by the wake list
 -- Output  for each task: "ready" (now, or before by this redrive), or what it is instead: "leased", "done",
@@ -21,14 +21,16 @@
 -- include: place
 -- include: dead
 -- include: declared
+-- include: claim
 
 local keys = {records = KEYS[1], runs = KEYS[2], timetable = KEYS[3], counts = KEYS[4], bands = KEYS[5],
-    seq = KEYS[6], dead = KEYS[7], dead_bytes = KEYS[8], errors = KEYS[9], armed = KEYS[10], notify = KEYS[11]}
+    seq = KEYS[6], dead = KEYS[7], dead_bytes = KEYS[8], errors = KEYS[9], armed = KEYS[10], notify = KEYS[11],
+    claims = KEYS[12]}
 local now, due = tonumber(ARGV[1]), tonumber(ARGV[2])
-expect(now and due and due <= now and #KEYS >= 11 and #ARGV % 4 == 2)
+expect(now and due and due <= now and #KEYS >= 12 and #ARGV % 4 == 2)
 for i = 3, #ARGV, 4 do
     local queue, band, index = ARGV[i + 1], tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3])
-    expect(band and index and index > 11 and is_declared(index, "ready:" .. queue .. ":" .. band)
+    expect(band and index and index > 12 and is_declared(index, "ready:" .. queue .. ":" .. band)
         and is_declared(index + 1, "wake:" .. queue))
 end
 local slots = {}
@@ -54,6 +56,9 @@ local function redrive(id, queue, band, index)
         return otherwise(record, run)
     elseif of ~= band then
         return bucket_member(run.due, of, before)
+    end
+    if queue ~= before then
+        drop_claim(keys, id, run)
     end
     leave_dead(keys, id, before)
     local seq = redis.call("INCR", keys.seq) % 4294967296

@@ -17,12 +17,18 @@ local function record_moved(record, seq, due)
     return record:sub(1, 1) .. struct.pack(">I4I6", seq, due) .. record:sub(12)
 end
 
--- The same record as of a new task: with that placement number, due then, in that queue, and without an end.
+-- The same record as of a new task: with that placement number, due then, in that queue, and without an end. A key of
+-- "claims" belongs to a queue, so in another one there is none.
 local function record_anew(record, seq, due, queue)
-    local flags, _, _, band, length = struct.unpack(">BI4I6BB", record)
-    local rest = record:sub(14 + length)
+    local flags, _, _, band, before = struct.unpack(">BI4I6BBc0", record)
+    local rest = record:sub(14 + #before)
     if flags % 16 >= 8 then
-        rest = rest:sub(1, 8) .. ("\0"):rep(6) .. rest:sub(15)
+        local size = rest:byte(15) or 0
+        if size > 0 and before == queue then
+            rest = rest:sub(1, 8) .. ("\0"):rep(6) .. rest:sub(15)
+        else
+            flags, rest = flags - 8, rest:sub(1, 8) .. rest:sub(16 + size)
+        end
     end
     return struct.pack(">BI4I6BB", flags, seq, due, band, #queue) .. queue .. rest
 end

@@ -348,7 +348,7 @@ class Lua:
     def redrive(self, now: int, *tasks: Task, into: str = "", at: int = 0) -> Call:
         k = self.keys
         fixed = (k.records, k.runs, k.timetable, k.counts, k.bands, k.seq, k.dead, k.dead_bytes, k.errors)
-        table = KeyTable(*fixed, k.armed, k.notify)
+        table = KeyTable(*fixed, k.armed, k.notify, k.claims)
         args: list[Arg] = [now, at or now]
         for task in tasks:
             queue = into or task.queue

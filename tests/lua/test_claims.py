@@ -264,3 +264,15 @@ def test_an_id_that_comes_back_with_another_key_leaves_its_former_key_nothing(lu
     now = NOW + KEEP + STEP + 1
     assert lua.debounced(now, Task("rep", now, nonce=b"%08d" % 3, claim=b"dq:1")) == "rep"
     assert lua.client.hkeys(lua.keys.claims) == [b"dq:1"]
+
+
+@pytest.mark.parametrize("into", ["q", "other"])
+def test_a_redriven_task_holds_its_key_again_but_not_from_another_queue(lua: Lua, into: str) -> None:
+    write(lua, 0, due=NOW)
+    lua.bury(NOW, take(lua, NOW)).run()
+    lua.redrive(NOW, unique(0), into=into).run()
+    assert write(lua, 1, due=NOW) == ("u0" if into == "q" else "u1")
+    audit(lua, NOW)
+    lua.complete(NOW, *lua.take_all(NOW, Asked("q"), Asked("other"))).run()
+    lua.sweep(NOW + KEEP + STEP).run()
+    assert lua.client.hlen(lua.keys.claims) == 0

@@ -77,17 +77,20 @@ def test_a_redriven_task_runs_as_a_new_one_and_a_repeated_call_changes_nothing(l
     assert leftovers(lua) <= {b"timetable", b"wake:other"}
 
 
+@pytest.mark.parametrize("claim", [b"", b"uq:key"])
+@pytest.mark.parametrize("into", ["q", "longer.name"])
 def test_data_and_an_id_of_the_callers_choice_outlive_a_redrive_and_the_end_in_time_does_not(
-    lua: Lua,
+    lua: Lua, into: str, claim: bytes
 ) -> None:
-    task = Task("a", data=b"data", nonce=b"12345678", expires=NOW + 1, claim=b"uq:key")
+    task = Task("a", data=b"data", nonce=b"12345678", expires=NOW + 1, claim=claim)
     lua.schedule(NOW, task).run()
     lua.bury(NOW, *lua.take_all(NOW)).run()
-    lua.redrive(NOW + 50, task, into="longer.name").run()
+    lua.redrive(NOW + 50, task, into=into).run()
     record = lua.client.hget(lua.keys.records, "a")
-    expected = task._replace(due=NOW + 50, queue="longer.name", expires=0).record
+    # A key belongs to its queue.
+    expected = task._replace(due=NOW + 50, queue=into, expires=0, claim=claim if into == "q" else b"").record
     assert record[:1] + record[5:] == expected[:1] + expected[5:]
-    assert len(lua.take_all(NOW + 50, Asked("longer.name"))) == 1
+    assert len(lua.take_all(NOW + 50, Asked(into))) == 1
 
 
 def test_only_the_dead_are_redriven_or_purged(lua: Lua) -> None:

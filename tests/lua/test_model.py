@@ -241,8 +241,10 @@ class ShardMachine(RuleBasedStateMachine):
             assert (answer == b"ready") or known.state != "dead"
             if known.state == "dead":
                 assert call.run() == [b"ready"]
+                stays = into in ("", known.task.queue)
                 task = known.task._replace(queue=into or known.task.queue, expires=0)
-                new = Known(task, self.now, latest=known.latest, claims=known.claims)
+                task = task if stays else task._replace(claim=b"")
+                new = Known(task, self.now, latest=known.latest, claims=known.claims and stays)
                 self.model.tasks[task_id] = new
 
     @step(chance=CHANCE)
