@@ -19,7 +19,7 @@ from oncue.scheduler import schedule_calls, standing
 from oncue.scheduler.backfill import Backfilled
 from oncue.scheduler.definition import Definition, defined, short
 from oncue.scheduler.fire import task_record
-from oncue.scheduler.schedules import bring, put, resume
+from oncue.scheduler.put import bring, put, resume
 from oncue.scheduler.standing import ScheduleInfo, Stored
 
 T = TypeVar("T")

@@ -13,8 +13,8 @@ from oncue.common.store import Store
 from oncue.scheduler.schedule_calls import BY_HAND, Arguments, Origin, remove_schedule
 from oncue.scheduler.standing import Stored
 
-HANDED_OVER, FIRE_FIRST = 1, -3
-"""What ``hand_over`` answers; else the schedule stays where it is."""
+HANDED_OVER = 1
+"""What ``hand_over`` answers; else the schedule stays where it is, with ``FIRE_FIRST`` until its ticks are fired."""
 
 
 def hand_over(entry: Stored, known: bytes, origin: Origin = BY_HAND) -> tuple[int, list[Any]]:

@@ -1,44 +1,31 @@
 """Schedules of a file: what putting it would change in the store, and putting it there."""
 
 import hashlib
-import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal, NamedTuple
 
 from oncue.common.configtypes import ScheduleConfig
-from oncue.common.errors import WrongState
 from oncue.common.shard import Shard
 from oncue.common.store import Store
-from oncue.scheduler.catch_up import missed_ticks
-from oncue.scheduler.definition import HASH_BYTES, Definition, defined, hash_of
-from oncue.scheduler.fire import Fire
-from oncue.scheduler.move import HANDED_OVER, arrive, forget, hand_over
-from oncue.scheduler.replan import settle
+from oncue.scheduler.definition import HASH_BYTES, defined, hash_of
+from oncue.scheduler.move import forget
+from oncue.scheduler.put import bring, put
 from oncue.scheduler.schedule_calls import (
-    BY_HAND,
     CREATED,
     EDITED,
-    FIRE_FIRST,
     Origin,
-    after,
     claim_revision,
-    decided_ms,
-    put_schedules,
     remove_schedule,
 )
-from oncue.scheduler.schedule_calls import resume as call_resume
-from oncue.scheduler.standing import Stored, all_by_name, current, find, whole
+from oncue.scheduler.standing import Stored, all_by_name, current, whole
 
-__all__ = ["HASH_BYTES", "Applied", "Change", "apply", "changes", "put", "revision_of"]
+__all__ = ["HASH_BYTES", "Applied", "Change", "apply", "changes", "revision_of"]
 
 CHUNK = 100
 """How many schedules one call puts."""
 
-_ATTEMPTS = 5
-
-_log = logging.getLogger("oncue.schedules")
 _WORDS = {CREATED: "created", EDITED: "edited"}
 
 
@@ -210,77 +197,6 @@ def _put(store: Store, shard: Shard, todo: Sequence[Change], origin: Origin) -> 
 def _is_here(store: Store, change: Change, shard: Shard, origin: Origin) -> bool:
     before = change.before
     return before is None or before.state == "removed" or bring(store, before, shard, b"", origin)
-
-
-def bring(store: Store, entry: Stored, home: Shard, known: bytes, origin: Origin = BY_HAND) -> bool:
-    """Moves a schedule of this hash (any with b"") to the shard where it is going to be put, if it is in another one.
-
-    False where it is not there any more, or the file is outdated. Raises WrongState if what is due cannot be fired.
-    """
-    if entry.shard is home:
-        return True
-    for _ in range(_ATTEMPTS):
-        code, told = store.persist(entry.shard, partial(hand_over, entry, known, origin))
-        if code == HANDED_OVER:
-            arrive(store, entry, home, told)
-        if code != FIRE_FIRST:
-            return code == HANDED_OVER
-        store.persist(entry.shard, partial(_settle, entry.shard, [entry.name]))
-    raise _cannot_be_fired(entry.name)
-
-
-def put(
-    store: Store,
-    shard: Shard,
-    definitions: list[Definition],
-    origin: Origin = BY_HAND,
-    replaces: bytes = b"*",
-) -> list[int]:
-    """``put_schedules``, after what was due before has been fired by the definition that it came from.
-
-    Raises WrongState if that cannot be done.
-    """
-    store.persist(shard, partial(settle, shard, {entry.config.timezone for entry in definitions}))
-    definitions = [entry.renewed() for entry in definitions]
-    answers = dict.fromkeys((entry.name for entry in definitions), FIRE_FIRST)
-    for _ in range(_ATTEMPTS):
-        late = [entry for entry in definitions if answers[entry.name] == FIRE_FIRST]
-        found = store.persist(shard, partial(put_schedules, shard, late, origin, replaces))
-        answers |= {entry.name: answer for entry, answer in zip(late, found, strict=True)}
-        if FIRE_FIRST not in found:
-            return [answers[entry.name] for entry in definitions]
-        store.persist(
-            shard, partial(_settle, shard, [name for name in answers if answers[name] == FIRE_FIRST])
-        )
-    raise _cannot_be_fired(late[0].name)
-
-
-def _cannot_be_fired(name: str) -> WrongState:
-    return WrongState(f"schedule {name} has a tick that is due and cannot be fired: it stays as it was")
-
-
-def _settle(shard: Shard, names: list[str]) -> None:
-    """Fires what is due, by the definitions that are there, and writes down what those that are paused have skipped."""
-    now = shard.now_ms()
-    entries = [entry for name in names for entry in find(shard, name)]
-    due = [(f"t{entry.name}".encode(), entry.at_ms) for entry in entries if entry.at_ms is not None]
-    Fire(shard, patience_ms=0)(due, [])
-    for entry in entries:
-        if entry.state == "paused":
-            resume(entry, entry.read(), now, stay=True)
-
-
-def resume(entry: Stored, definition: Definition, now_ms: int, *, stay: bool = False) -> int:
-    """One call of lua/resume.lua, with what was skipped while the schedule was paused."""
-    settle(entry.shard, {definition.config.timezone})
-    definition = definition.renewed()
-    planned = entry.number("planned")
-    skipped = []
-    if planned is not None and planned <= now_ms:
-        skipped = missed_ticks(definition.rule, planned, now_ms + 1, "paused")
-    decided = decided_ms(definition, entry.fields.get("through"), entry.fields.get("wall"))
-    after_ms = after(now_ms, decided)
-    return call_resume(entry.shard, definition, skipped, now_ms, after_ms, stay=stay)
 
 
 def _removed(store: Store, todo: Iterable[Change], origin: Origin) -> Iterator[str]:
