@@ -4,9 +4,9 @@ ONCUE_MEMORY_ROUNDS=1000000 makes as many rounds of each kind as the product pro
 a busy machine of two cores, in bytes that the server held before and after (buffers of connections and the like come
 into being once: the difference is the same after 25,000 rounds):
 
-    schedule and cancel      180 s    2,150,352    2,177,560
+    schedule and cancel      213 s    2,150,352    2,177,560
     debounce               1,229 s    2,107,848    2,184,368
-    finish                   105 s    2,226,096    2,179,600
+    finish                    72 s    2,226,096    2,179,600
     retry, bury, purge       511 s    2,119,800    2,205,224
 
 Nothing else may speak with the server meanwhile: each open connection is some KB of its memory, too.
