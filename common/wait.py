@@ -22,7 +22,11 @@ BLOCK_S = 60.0
 GRACE_S = 4.5
 """How much later its answer may come before the connection counts as dead: with the block, 65 s in all."""
 
-_SPIN_S = 0.001
+_FINE_S = 0.001
+"""How long before its end a wait leaves poll(), which counts whole milliseconds and rounds up."""
+
+_SPIN_S = 0.00015
+"""By how much a sleep is too long: the wait looks at the clock for this last part."""
 
 
 class Nudge:
@@ -68,16 +72,18 @@ class Nudge:
 
 
 def _poll(timeout_s: float | None, *files: int) -> set[int]:
-    # poll() counts whole milliseconds and rounds up, so it gets the whole ones and a sleep the rest.
     poller = select.poll()
     for number in files:
         poller.register(number, select.POLLIN)
     if timeout_s is None:
         return {number for number, _ in poller.poll()}
     ends = monotonic_s() + timeout_s
-    found = poller.poll(max(0, int((timeout_s - _SPIN_S) * 1000)))
+    found = poller.poll(max(0, int((timeout_s - _FINE_S) * 1000)))
     if not found:
-        sleep_s(min(ends - monotonic_s(), 2 * _SPIN_S))
+        sleep_s(min(ends - monotonic_s(), 2 * _FINE_S) - _SPIN_S)
+        ends = min(ends, monotonic_s() + _SPIN_S)
+        while monotonic_s() < ends:
+            pass
         found = poller.poll(0)
     return {number for number, _ in found}
 

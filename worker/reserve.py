@@ -74,6 +74,7 @@ class Reserver:
         self._settle = settle
         self._health = health
         self._knowledge = Knowledge({queue: {DEFAULT_PRIORITY} for queue in weights}, [])
+        self._fixed, self._asked = self._know()
         self._nudge = Nudge()
         self._read = BlockingRead(shard.link, shard.keys.timetable, self._nudge)
         self._stopping = threading.Event()
@@ -92,6 +93,17 @@ class Reserver:
                 return self._held(flat, first_token, since)
 
     def _question(self, most: int) -> tuple[list[bytes], list[bytes | str | int]]:
+        segments = self._knowledge.segments
+        keys = [*self._fixed, *map(self.shard.keys.segment, segments)]
+        now_ms, queues = self.shard.now_ms(), len(self._weights)
+        return keys, [
+            *(now_ms, self._lease_ms, most, MOST_BYTES, self._keep_ms, queues),
+            *self._asked,
+            *segments,
+        ]
+
+    def _know(self) -> tuple[list[bytes], list[bytes | str | int]]:
+        """The keys and arguments that stay until another band is learned: a woken worker has no time to lose."""
         keys = self.shard.keys
         lists = [
             keys.records,
@@ -107,26 +119,19 @@ class Reserver:
             keys.errors,
             keys.followers,
         ]
-        args: list[bytes | str | int] = [
-            self.shard.now_ms(),
-            self._lease_ms,
-            most,
-            MOST_BYTES,
-            self._keep_ms,
-            len(self._weights),
-        ]
+        args: list[bytes | str | int] = []
         for queue, weight in self._weights.items():
             bands = sorted(self._knowledge.bands[queue])
             lists += (keys.wake(queue), *(keys.ready(queue, band) for band in bands))
             args += (queue, str(weight), "".join(map(str, bands)))
-        lists += (keys.segment(reference) for reference in self._knowledge.segments)
-        return lists, [*args, *self._knowledge.segments]
+        return lists, args
 
     def _learn(self, need: bytes) -> None:
         if need[:1] == b"=":
             self._knowledge.segments.append(need)
         else:
             self._knowledge.bands[need[1:].decode()].add(int(need[:1]))
+            self._fixed, self._asked = self._know()
 
     def _held(self, flat: Sequence[Any], first_token: int, since: float) -> list[Task]:
         tasks: list[Task] = []
