@@ -13,11 +13,11 @@ from oncue.common.ids import checked, checked_all
 from oncue.common.keys import queue_name
 from oncue.common.settle import Settling
 from oncue.common.shard import Shard
-from oncue.common.store import Progress, Step, Store, info, quiet
+from oncue.common.store import Progress, Step, Store, quiet
 from oncue.common.task import TaskInfo
 
 STEP = 100
-"""How many dead tasks one call reads or changes: each may bring 64 KiB of failures and its data."""
+"""How many dead tasks one call changes, and reads the ids of."""
 
 _NO_END = 1 << 48
 
@@ -157,8 +157,8 @@ class DeadLetters:
         shards = store.shards
         if to_queue is not None:
             for shard in _others(store, to_queue):
-                if found := next(_of_shard(store, shard, wanted, False, _start(wanted, False)), None):
-                    raise deadcalls.elsewhere(to_queue, found[1].id)
+                if found := next(_to_change(store, shard, wanted), None):
+                    raise deadcalls.elsewhere(to_queue, found.id)
             shards = [store.shard(to_queue)]
         step = partial(Settling, deadcalls.redriving(store, to_queue, store.now_anywhere_ms()))
         return self._each(shards, wanted, step, "redriven", progress)
@@ -195,8 +195,8 @@ class DeadLetters:
         for shard in shards:
             # What is buried from now on would be met again and again: a redriven task may die at once.
             bounded = replace(wanted, to_ms=min(wanted.to_ms, store.persist(shard, shard.now_ms)))
-            found = _of_shard(store, shard, bounded, False, _start(bounded, False))
-            while chunk := [task.id for _, task in islice(found, STEP)]:
+            found = _to_change(store, shard, bounded)
+            while chunk := [task.id for task in islice(found, STEP)]:
                 answers = store.persist(shard, step(shard, chunk))
                 done += sum(answer == meant for answer in answers.values())
                 progress(done)
@@ -206,7 +206,7 @@ class DeadLetters:
         import heapq
 
         store = self._given()
-        each = [_of_shard(store, shard, wanted, newest, place) for shard in store.shards]
+        each = [_of_shard(store, shard, wanted, newest, place, whole=True) for shard in store.shards]
         return heapq.merge(*each, key=lambda found: found[0], reverse=newest)
 
 
@@ -221,20 +221,29 @@ def _read(cursor: str) -> Place:
     return Place(int(instant), task_id)
 
 
+def _to_change(store: Store, shard: Shard, wanted: Filter) -> Iterator[TaskInfo]:
+    # Of what somebody died their errors tell; without that question nothing large has to be read.
+    whole = wanted.error is not None
+    for _, task in _of_shard(store, shard, wanted, False, _start(wanted, False), whole=whole):
+        yield task
+
+
 def _of_shard(
-    store: Store, shard: Shard, wanted: Filter, newest: bool, place: Place
+    store: Store, shard: Shard, wanted: Filter, newest: bool, place: Place, *, whole: bool
 ) -> Iterator[tuple[Place, TaskInfo]]:
     order = "newest" if newest else "oldest"
     while flat := store.persist(shard, partial(_listed, shard, order, place)):
-        names = [name.decode() for name in flat[::2]]
-        known = store.persist(shard, partial(waiting.locate, shard, names, whole=True))
-        for name, score, found in zip(names, flat[1::2], known, strict=True):
-            place = Place(int(float(score)), name)
-            if not wanted.from_ms <= place.instant <= wanted.to_ms:
-                return
+        places = [
+            Place(int(float(score)), name.decode()) for name, score in zip(flat[::2], flat[1::2], strict=True)
+        ]
+        meant = {at.id: at for at in places if wanted.from_ms <= at.instant <= wanted.to_ms}
+        for task in store.known(shard, [*meant], whole=whole):
             # It may have been redriven between the two calls.
-            if found and found[0] == b"dead" and wanted.fits(task := info(name, found)):
-                yield place, task
+            if task.state == "dead" and wanted.fits(task):
+                yield meant[task.id], task
+        if len(meant) < len(places):
+            return
+        place = places[-1]
 
 
 def _listed(shard: Shard, order: str, place: Place) -> list[bytes]:

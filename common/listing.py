@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, get_args
+from typing import NamedTuple, get_args
 
 from oncue.common import waiting
 from oncue.common.claims import field
@@ -11,11 +11,11 @@ from oncue.common.due import due_ms
 from oncue.common.errors import BadInput
 from oncue.common.keys import queue_name
 from oncue.common.shard import Shard
-from oncue.common.store import Store, info
+from oncue.common.store import Store
 from oncue.common.task import State, TaskInfo, instant
 
 LOOKED_AT = 100
-"""About how many tasks one step looks at: each may bring its data."""
+"""About how many tasks one step looks at, fewer of large ones."""
 
 MOST_STEPS = 100
 """After so many steps a page ends, however few tasks fit: the caller decides whether to look on."""
@@ -64,10 +64,10 @@ def wanted(queue: str | None, state: str | None, from_ts: object, to_ts: object)
     return Wanted(queue, state, first, None if to_ts is None else due_ms(to_ts, 0))
 
 
-def page(store: Store, meant: Wanted, cursor: str | None, limit: int) -> Page:
+def page(store: Store, meant: Wanted, cursor: str | None, limit: int, *, whole: bool = True) -> Page:
     """Tasks in no order, at least ``limit`` of them unless the page ends before; raises BadInput, StoreUnavailable.
 
-    Who follows the cursors to the end has met every task that was there all the while, some perhaps twice.
+    ``whole``: with data and errors. Who follows the cursors to the end has met every task that was there all the while, some perhaps twice.
     """
     if isinstance(limit, bool) or not 1 <= limit <= 100_000:
         raise BadInput(f"a limit of {limit!r} is not understood: give 1 to 100000")
@@ -77,9 +77,7 @@ def page(store: Store, meant: Wanted, cursor: str | None, limit: int) -> Page:
     for _ in range(MOST_STEPS):
         shard = shards[at]
         place, ids = store.persist(shard, partial(_step, shard, meant, place))
-        known = store.persist(shard, partial(waiting.locate, shard, ids, whole=True)) if ids else []
-        tasks = [info(task_id, told) for task_id, told in zip(ids, known, strict=True) if told]
-        found |= {task.id: task for task in tasks if meant.fits(task)}
+        found |= {task.id: task for task in store.known(shard, ids, whole=whole) if meant.fits(task)}
         at += place == 0
         if at == len(shards):
             return Page([*found.values()], None)
@@ -88,7 +86,7 @@ def page(store: Store, meant: Wanted, cursor: str | None, limit: int) -> Page:
     return Page([*found.values()], f"{at}:{place}")
 
 
-def of_key(store: Store, meant: Wanted, key: str) -> Page:
+def of_key(store: Store, meant: Wanted, key: str, *, whole: bool = True) -> Page:
     """The tasks that were last made for a key of a queue, unique or debounced: at most two. Raises BadInput."""
     if meant.queue is None:
         raise BadInput("a key belongs to a queue: give the queue too")
@@ -96,18 +94,15 @@ def of_key(store: Store, meant: Wanted, key: str) -> Page:
     fields = (field("u", meant.queue, key), field("d", meant.queue, key))
     claims = store.persist(shard, lambda: shard.command("HMGET", shard.keys.claims, *fields))
     ids = [claim[6:].decode() for claim in claims if claim]
-    known = store.persist(shard, partial(waiting.locate, shard, ids, whole=True)) if ids else []
-    tasks = [info(task_id, told) for task_id, told in zip(ids, known, strict=True) if told]
     # A finished one has no queue any more, but its key says whose it was.
     whose = Wanted(None, meant.state, meant.from_ms, meant.to_ms)
-    return Page([task for task in tasks if whose.fits(task)], None)
+    return Page([task for task in store.known(shard, ids, whole=whole) if whose.fits(task)], None)
 
 
 def _step(shard: Shard, meant: Wanted, place: int) -> tuple[int, Sequence[str]]:
     key = shard.keys.runs if meant.is_of_runs else shard.keys.records
-    answer: Any = shard.command("HSCAN", key, place, "COUNT", LOOKED_AT)
-    following, fields = answer
-    return int(following), [field.decode(errors="backslashreplace") for field in fields]
+    following, ids = shard.call("list_tasks", [key], [place, LOOKED_AT, waiting.REPLY_BYTES])
+    return int(following), [task_id.decode(errors="backslashreplace") for task_id in ids]
 
 
 def _read(cursor: str | None, shards: int) -> tuple[int, int]:

@@ -130,6 +130,17 @@ class Store:
                 return info(task_id, found)
         raise NotFound(_unknown(task_id))
 
+    def known(self, shard: Shard, ids: Sequence[str], *, whole: bool) -> Iterator[TaskInfo]:
+        """What a shard knows of tasks, in replies of bounded size and no sooner than it is wanted; raises StoreUnavailable.
+
+        Unknown ones are left out. Without ``whole`` neither data nor errors are read.
+        """
+        at = 0
+        while left := ids[at:]:
+            answers = self.persist(shard, partial(waiting.locate, shard, left, whole=whole))
+            yield from (info(task_id, found) for task_id, found in zip(left, answers, strict=False) if found)
+            at += len(answers)
+
     def _with_result(self, shard: Shard, task_id: str, found: list[Any]) -> list[Any]:
         """Of a done task; a result may be kept for longer than the mark of its task, and says by itself that it is done."""
         value = self.persist(shard, lambda: shard.command("GET", shard.keys.result(task_id)))

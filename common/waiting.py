@@ -7,6 +7,9 @@ from typing import Any, NamedTuple
 from oncue.common.keys import page_of, queue_name
 from oncue.common.shard import KeyTable, Shard, slot
 
+REPLY_BYTES = 1 << 20
+"""How many bytes of records and errors one reply brings at most, beside those of one task."""
+
 Arg = bytes | str | int
 _ANY = "surrogateescape"
 """What others wrote into the store as a queue's name goes back there as it was."""
@@ -40,10 +43,15 @@ def sought(task_id: str, found: list[Any]) -> Sought:
 
 
 def locate(shard: Shard, ids: Sequence[str], *, whole: bool = False) -> list[list[Any]]:
-    """What the store knows of tasks (lua/locate.lua); nothing for an unknown one."""
+    """What the store knows of tasks (lua/locate.lua); nothing for an unknown one.
+
+    ``whole``: with records and errors, and then perhaps only of the first ones: ``Store.known`` asks for the others.
+    """
     keys = shard.keys
     fixed = (keys.records, keys.runs, keys.timetable, keys.errors)
-    answers: list[list[Any]] = shard.call("locate", fixed, [shard.now_ms(), int(whole), *ids])
+    answers: list[list[Any]] = shard.call(
+        "locate", fixed, [shard.now_ms(), REPLY_BYTES if whole else 0, *ids]
+    )
     return answers
 
 

@@ -1,12 +1,13 @@
 -- locate: what the store knows of tasks, so that the caller learns which keys the next call needs. Writes nothing.
 --
 -- KEYS  1 records, 2 runs, 3 timetable, 4 errors
--- ARGV  1 now in ms, 2 "1" to have records and errors too; then ids
--- Output  for each task: empty if unknown, else state, due in ms, band, queue, attempts, failed, lost, record, error,
---         reason, throttled; record and error are empty if not asked for. The reason: why a task is cancelled, where
---         nobody asked for that ("expired", "purged"), or "cancel wished" of one that runs. A cancelled or
---         done task has neither queue nor record any more, and in place of the due time the instant at which it will
---         be forgotten. So it is with a record that cannot be read.
+-- ARGV  1 now in ms, 2 how many bytes of records and errors at most (one more task is given), "0" for none; then
+--       ids
+-- Output  for each task, or with records for as many of the first as fit: empty if unknown, else state, due in ms,
+--         band, queue, attempts, failed, lost, record, error, reason, throttled; record and error are empty if not
+--         asked for. The reason: why a task is cancelled, where nobody asked for that ("expired", "purged"), or "cancel
+--         wished" of one that runs. A cancelled or done task has neither queue nor record any more, and in place of the
+--         due time the instant at which it will be forgotten. So it is with a record that cannot be read.
 -- Cost  O(ids given)
 -- States  unchanged
 --
@@ -19,8 +20,9 @@
 -- include: where
 
 local keys = {records = KEYS[1], runs = KEYS[2], timetable = KEYS[3], errors = KEYS[4]}
-local now, whole = tonumber(ARGV[1]), ARGV[2] == "1"
-expect(now and #KEYS == 4 and #ARGV >= 2)
+local now, bytes_left = tonumber(ARGV[1]), tonumber(ARGV[2])
+expect(now and bytes_left and bytes_left >= 0 and #KEYS == 4)
+local whole = bytes_left > 0
 local REASONS = {e = "expired", p = "purged"}
 local NAMES = {l = "leased", x = "dead", b = "blocked"}
 
@@ -46,6 +48,11 @@ end
 
 local answers = {}
 for i = 3, #ARGV do
-    answers[#answers + 1] = describe(ARGV[i])
+    if bytes_left < 0 then
+        break
+    end
+    local found = describe(ARGV[i])
+    answers[#answers + 1] = found
+    bytes_left = bytes_left - #(found[8] or "") - #(found[9] or "")
 end
 return answers

@@ -231,14 +231,18 @@ class App(Registry):
         key: str | None = None,
         cursor: str | None = None,
         limit: int = 100,
+        with_data: bool = True,
     ) -> "Page":
         """Tasks in pages and in no order: ``limit`` of them or some more, fewer where much was looked at in vain.
 
         The times bound when a task is due. Who follows the cursors until None has met every task that was there all
         the while, some perhaps twice. Finished ones have no queue any more. ``key``: those of a unique or debounced key
-        of the queue alone. Raises BadInput and StoreUnavailable.
+        of the queue alone. Without ``with_data`` neither data nor errors are read, and are None. All tasks are looked
+        at, unless a key is given, whatever else the filter says. Raises BadInput and StoreUnavailable.
         """
         from oncue.common import listing
 
         meant, store = listing.wanted(queue, state, from_ts, to_ts), self._ready().store
-        return listing.page(store, meant, cursor, limit) if key is None else listing.of_key(store, meant, key)
+        if key is not None:
+            return listing.of_key(store, meant, key, whole=with_data)
+        return listing.page(store, meant, cursor, limit, whole=with_data)

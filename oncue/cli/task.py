@@ -132,7 +132,9 @@ def list_(
 
     times: dict[str, Any] = {"from_ts": from_ and read_time(from_), "to_ts": to and read_time(to)}
     with opened_app(given) as app:
-        page = app.list(queue=queue, state=state, **times, key=key, cursor=cursor, limit=limit)
+        page = app.list(
+            queue=queue, state=state, **times, key=key, cursor=cursor, limit=limit, with_data=as_json
+        )
     if as_json:
         print_json({"tasks": [asdict(found) for found in page.tasks], "cursor": page.cursor})
         return

@@ -573,9 +573,13 @@ class Lua:
     def survey(self) -> Call:
         return self.call("survey", [self.keys.timetable, self.keys.armed, self.keys.notify], [])
 
-    def locate(self, now: int, *ids: str, whole: bool = False) -> Call:
+    def locate(self, now: int, *ids: str, whole: bool = False, most_bytes: int = 1 << 20) -> Call:
         k = self.keys
-        return self.call("locate", [k.records, k.runs, k.timetable, k.errors], [now, int(whole), *ids])
+        args: list[Arg] = [now, most_bytes if whole else 0, *ids]
+        return self.call("locate", [k.records, k.runs, k.timetable, k.errors], args)
+
+    def list_tasks(self, place: Arg = 0, most: int = 100, most_bytes: int = 1 << 20) -> Call:
+        return self.call("list_tasks", [self.keys.records], [place, most, most_bytes])
 
     def cancel(self, now: int, *tasks: Task, keep: int = KEEP) -> Call:
         """Declares the page and the bucket that each task's due time, band and queue speak of."""

@@ -32,6 +32,7 @@ ONE_KEY = {
         "HEXISTS",
         "HINCRBY",
         "HGETALL",
+        "HSCAN",
         "HSTRLEN",
         "LLEN",
         "LINDEX",

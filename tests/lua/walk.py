@@ -78,6 +78,7 @@ def _delayed(lua: Lua) -> None:
     for task in (Task("beside", FAR), Task("beside", FAR), Task("first", FAR + 10 * PAGE_MS)):
         lua.schedule_one(task).run()
     lua.locate(NOW, "lone", "late", "page0", "never", whole=True).run()
+    lua.list_tasks().run()
     lua.survey().run()
 
 
