@@ -3,7 +3,7 @@
 -- KEYS  1 schedules, 2 schedule, 3 history, 4 backfilled
 -- ARGV  1 name, 2 hash and definition, 3 how many fields it has, 4 how many entries its history; then the fields, name
 --       and value in turn; then the history, the newest first; then the planned instants that were backfilled
--- Output  1 it is here now, 0 there was one of that name already
+-- Output  1 it is here now, 0 there was one of that name already, other than what an older move has left behind
 -- Cost  O(fields, entries of the history and backfilled instants, which are 10,000 at most)
 -- States  unchanged
 --
@@ -18,7 +18,14 @@ expect(#KEYS == 4 and fields and fields >= 0 and events and events >= 0 and #ARG
 for i = 5 + 2 * fields + events, #ARGV do
     expect(tonumber(ARGV[i]))
 end
-if redis.call("HEXISTS", keys.schedules, name) == 1 and redis.call("HGET", keys.schedule, "state") ~= "removed" then
+local given = {}
+for i = 5, 3 + 2 * fields, 2 do
+    given[ARGV[i]] = ARGV[i + 1]
+end
+local left = tonumber(redis.call("HGET", keys.schedule, "moved"))
+local is_left = left and given.moved and left < tonumber(given.moved)
+local is_removed = redis.call("HGET", keys.schedule, "state") == "removed"
+if redis.call("HEXISTS", keys.schedules, name) == 1 and not is_left and not is_removed then
     return 0
 end
 redis.call("DEL", keys.schedule, keys.history, keys.backfilled)

@@ -42,6 +42,6 @@ if redis.call("HEXISTS", keys.schedule, "moved") == 0 then
     drop_tick(keys, name)
     redis.call("HSET", keys.schedule, "state", "invalid", "was", state == "invalid" and "active" or state,
         "moved", string.format("%.0f", since),
-        "reason", "its move to another shard was cut short: apply its file, or change it, again")
+        "reason", "its move to another shard was cut short: start a scheduler, apply its file, or change it")
 end
 return {1, stored, redis.call("HGETALL", keys.schedule), redis.call("LRANGE", keys.history, 0, -1)}

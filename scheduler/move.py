@@ -6,12 +6,13 @@ instant of that first step, and its next tick is the first one after that instan
 died between two steps leaves it so. Whoever puts it next, to one shard or the other, completes the move.
 """
 
+from functools import partial
 from typing import Any
 
 from oncue.common.shard import Shard
 from oncue.common.store import Store
 from oncue.scheduler.schedule_calls import BY_HAND, Arguments, Origin, remove_schedule
-from oncue.scheduler.standing import Stored
+from oncue.scheduler.standing import Stored, find
 
 HANDED_OVER = 1
 """What ``hand_over`` answers; else the schedule stays where it is, with ``FIRE_FIRST`` until its ticks are fired."""
@@ -28,8 +29,11 @@ def hand_over(entry: Stored, known: bytes, origin: Origin = BY_HAND) -> tuple[in
     return code, told
 
 
-def arrive(store: Store, entry: Stored, home: Shard, told: list[Any]) -> None:
-    """Makes a schedule that was handed over stand in another shard, and forgets it where it was."""
+def arrive(store: Store, entry: Stored, home: Shard, told: list[Any]) -> bool:
+    """Makes a schedule that was handed over stand in another shard, and forgets it where it was.
+
+    False where somebody has put it there again meanwhile, or removed it: then it stands nowhere else.
+    """
     definition, flat, history = told
     keys, name = home.keys, entry.name
     there = entry.shard.keys.backfilled(name)
@@ -38,10 +42,15 @@ def arrive(store: Store, entry: Stored, home: Shard, told: list[Any]) -> None:
     own = (keys.schedules, keys.schedule(name), keys.history(name), keys.backfilled(name))
     store.persist(home, lambda: home.call("arrive", own, args))
     fields = dict(zip(flat[::2], flat[1::2], strict=True))
-    forget(store, entry, fields[b"moved"].decode())
+    moved = fields[b"moved"].decode()
+    forget(store, entry.shard, name, moved)
+    # Gone with this call or with one before it whose reply was lost; what is there has lost its mark to somebody else.
+    if store.persist(entry.shard, partial(find, entry.shard, name)):
+        forget(store, home, name, moved)
+        return False
+    return True
 
 
-def forget(store: Store, entry: Stored, moved: str) -> None:
-    """Takes away what the move of that instant has left behind."""
-    shard, name = entry.shard, entry.name
+def forget(store: Store, shard: Shard, name: str, moved: str) -> None:
+    """Takes away what the move of that instant has left in a shard."""
     store.persist(shard, lambda: remove_schedule(shard, name, b"", for_good=True, moved=moved))

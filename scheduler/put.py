@@ -27,10 +27,12 @@ def bring(store: Store, entry: Stored, home: Shard, known: bytes, origin: Origin
     for _ in range(_ATTEMPTS):
         code, told = store.persist(entry.shard, partial(hand_over, entry, known, origin))
         if code == HANDED_OVER:
-            arrive(store, entry, home, told)
-        if code != FIRE_FIRST:
-            return code == HANDED_OVER
-        store.persist(entry.shard, partial(_fire_first, entry.shard, [entry.name]))
+            if arrive(store, entry, home, told):
+                return True
+        elif code == FIRE_FIRST:
+            store.persist(entry.shard, partial(_fire_first, entry.shard, [entry.name]))
+        else:
+            return False
     raise _cannot_be_fired(entry.name)
 
 

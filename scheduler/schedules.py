@@ -203,7 +203,7 @@ def _removed(store: Store, todo: Iterable[Change], origin: Origin) -> Iterator[s
     for change in todo:
         entry = change.before
         if change.what == "left" and entry is not None:
-            forget(store, entry, entry.moved)
+            forget(store, entry.shard, entry.name, entry.moved)
         elif change.what == "removed" and entry is not None:
             call = partial(remove_schedule, entry.shard, entry.name, entry.hash, origin)
             if store.persist(entry.shard, call):

@@ -1,5 +1,6 @@
 """`oncue scheduler`: one scheduler process, with the schedules of its file."""
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from oncue.cli import logs
@@ -26,6 +27,7 @@ def scheduler(
     from oncue.common.opened import opened
     from oncue.common.wait import BLOCK_S
     from oncue.scheduler.scheduler import Scheduler
+    from oncue.scheduler.stranded import take_back
 
     config = given.load()
     store = opened(config)
@@ -34,6 +36,7 @@ def scheduler(
     schedules = FileSchedules(store, given, config)
     role = Role(store, lifeline, reloads=True)
     role.reach(schedules.apply)
+    role.reach(partial(take_back, store))
     max_lost = {name: queue.retry.max_lost for name, queue in config.queues.items()}
     engine = Scheduler(store, role.health, max_lost, _bounds(config))
     role.serve(

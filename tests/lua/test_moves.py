@@ -63,6 +63,19 @@ def test_it_arrives_once_and_goes_on_when_it_is_put(lua: Lua) -> None:
     assert found.keys().isdisjoint({b"moved", b"was", b"reason"})
 
 
+def test_what_an_older_move_has_left_does_not_keep_out_what_arrives_now(lua: Lua) -> None:
+    old, new = (
+        {"state": "invalid", "was": "active", "moved": str(at), "fired": str(at)} for at in (NOW, LATER)
+    )
+    assert lua.arrive("report", b"h1{}", old, b'{"what":"fired"}').run() == 1
+    assert lua.arrive("report", b"h2{}", new).run() == 1
+    assert lua.schedule_state("report")["fired"] == str(LATER)
+    assert lua.length(lua.keys.history("report")) == 0
+    assert lua.arrive("report", b"h1{}", old).run() == 0
+    lua.put_schedule("report", TICK, "h3").run()
+    assert lua.arrive("report", b"h2{}", new).run() == 0
+
+
 def test_only_what_a_move_has_left_behind_is_forgotten(lua: Lua) -> None:
     lua.put_schedule("report", TICK).run()
     assert lua.remove_schedule("report", for_good=True, moved=str(NOW)).run() == 0

@@ -1,0 +1,158 @@
+"""A schedule that a program was moving to another shard goes on with the next scheduler, whoever was killed in the middle."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from oncue import App, WrongState
+from oncue.common.shard import Shard
+from oncue.common.store import Store
+from oncue.scheduler.move import hand_over
+from oncue.scheduler.standing import all_by_name
+from oncue.scheduler.stranded import take_back
+from tests.support.processes import Process
+from tests.support.product import HOUR_MS, START_MS, FixedClock, Hands, Passes, app_on, opened
+from tests.support.servers import RedisServer
+from tests.support.waiting import eventually
+
+# A child that changes the queue and is killed after so many of its calls of scripts.
+_CHILD = """
+import os, signal, sys
+from oncue.common.shard import Shard
+from tests.support.product import FixedClock, app_on, opened
+
+url, namespace, clock, name, queue, left = sys.argv[1:]
+left, call = int(left), Shard.call
+
+def counted(*args):
+    global left
+    answer = call(*args)
+    left -= 1
+    if not left:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return answer
+
+Shard.call = counted
+place = type("Place", (), {"url": url})
+with opened(place, namespace, shards=2, clock=FixedClock(int(clock))) as store:
+    app_on(store).schedules.change(name, queue=queue)
+"""
+
+
+@pytest.fixture
+def store(valkey: RedisServer, namespace: str, clock: FixedClock) -> Iterator[Store]:
+    with opened(valkey, namespace, shards=2, clock=clock) as found:
+        yield found
+
+
+@pytest.fixture
+def app(store: Store) -> App:
+    return app_on(store)
+
+
+def queues_of(store: Store) -> list[str]:
+    """One queue of each shard."""
+    found = {store.shard(name).number: name for name in "abcdefgh"}
+    return [found[number] for number in range(len(store.shards))]
+
+
+def ran(hands: Hands) -> list[int]:
+    """The hours, counted from the start, whose tasks are ready; they are completed."""
+    tasks = hands.reserve()
+    hands.complete(*tasks)
+    return sorted(int(task.planned_at.timestamp() * 1000 - START_MS) // HOUR_MS for task in tasks if task.planned_at)  # fmt: skip
+
+
+@pytest.mark.parametrize("is_paused", [False, True])
+def test_what_a_killed_program_was_moving_goes_on_with_the_next_scheduler_and_each_tick_runs_once(
+    app: App, store: Store, valkey: RedisServer, namespace: str, clock: FixedClock, is_paused: bool
+) -> None:
+    queues = queues_of(store)
+    hands = Hands(store, queues)
+    for calls in range(1, 30):
+        name, clock.ms = f"one-{calls}", START_MS
+        app.schedules.create(name, cron="0 * * * *", queue=queues[0], catch_up="all", overlap="allow")
+        clock.ms += HOUR_MS
+        Passes(store)()
+        if is_paused:
+            app.schedules.pause(name, by="ada")
+        clock.ms += HOUR_MS // 2
+        argv = [valkey.url, namespace, str(clock.ms), name, queues[1], str(calls)]
+        code = subprocess.run([sys.executable, "-c", _CHILD, *argv], env=dict(os.environ), check=False).returncode  # fmt: skip
+        assert code in (0, -signal.SIGKILL)
+        clock.ms = START_MS + 3 * HOUR_MS
+        Passes(store)()
+        take_back(store)
+        take_back(store)
+        found = app.schedules.get(name)
+        assert (found.state, found.by) == (("paused", "ada") if is_paused else ("active", "")), calls
+        if is_paused:
+            app.schedules.resume(name)
+        clock.ms += HOUR_MS
+        Passes(store)()
+        # And it can be moved again, whatever is left of the first time.
+        app.schedules.change(name, queue=queues[1])
+        app.schedules.change(name, queue=queues[0])
+        clock.ms += HOUR_MS
+        Passes(store)()
+        assert ran(hands) == ([1, 4, 5] if is_paused else [1, 2, 3, 4, 5]), calls
+        found = app.schedules.get(name)
+        assert (found.state, found.fired) == ("active", 3 if is_paused else 5), calls
+        app.schedules.remove(name)
+        if code == 0:
+            return
+    raise AssertionError("the child was killed every time")
+
+
+def test_a_scheduler_that_starts_between_any_two_calls_of_a_move_doubles_and_loses_no_tick(
+    app: App, store: Store, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queues, call = queues_of(store), Shard.call
+    hands = Hands(store, queues)
+    for at in range(1, 40):
+        name, clock.ms, left = f"one-{at}", START_MS, at
+        app.schedules.create(name, cron="0 * * * *", queue=queues[0], overlap="allow")
+
+        def counted(shard: Shard, *asked: Any) -> Any:
+            nonlocal left
+            left -= 1
+            if left == 0:
+                take_back(store)
+            return call(shard, *asked)
+
+        monkeypatch.setattr(Shard, "call", counted)
+        with suppress(WrongState):
+            app.schedules.change(name, queue=queues[1])
+        monkeypatch.undo()
+        for hour in (1, 2):
+            clock.ms = START_MS + hour * HOUR_MS
+            Passes(store)()
+            assert ran(hands) == [hour], at
+        assert app.schedules.get(name).state == "active", at
+        app.schedules.remove(name)
+        if left > 0:
+            return
+    raise AssertionError("the move had no end")
+
+
+def test_what_was_left_between_two_shards_ticks_again_once_a_scheduler_starts(
+    valkey: RedisServer, namespace: str, run_oncue: Callable[..., Process]
+) -> None:
+    with opened(valkey, namespace, shards=2) as store:
+        app = app_on(store)
+        app.schedules.create("one", cron="* * * * * *", queue=queues_of(store)[0], overlap="allow")
+        (stored,) = all_by_name(store)["one"]
+        assert hand_over(stored, b"")[0] == 1
+        assert app.schedules.get("one").state == "invalid"
+        run_oncue(
+            "scheduler", env={"ONCUE_URL": valkey.url, "ONCUE_NAMESPACE": namespace, "ONCUE_SHARDS": "2"}
+        )
+        eventually(lambda: app.schedules.get("one").fired > 1, 15, "ticks")
