@@ -40,6 +40,10 @@ class Nudge:
     def fileno(self) -> int:
         return self._read
 
+    def far_end(self) -> int:
+        """The descriptor by which another process nudges, with a byte."""
+        return self._write
+
     def send(self) -> None:
         """Ends the current or the next wait; any number of nudges before it count as one."""
         # A full pipe holds nudges that nobody has looked at yet: one more would say nothing new.

@@ -14,6 +14,7 @@ from oncue.cli.failure import NO, OK
 from oncue.cli.health import Health
 from oncue.cli.lifeline import Lifeline
 from oncue.cli.signals import Signals
+from oncue.cli.stopper import Stopper
 from oncue.common import notify
 from oncue.common.clock import sleep_s
 from oncue.common.errors import OncueError, StoreUnavailable
@@ -27,13 +28,17 @@ _log = logging.getLogger("oncue.role")
 class Role:
     """Signals are caught from its making on: before anything is in hand the first one ends the process, exit code 0."""
 
-    def __init__(self, store: Store, lifeline: int | None, *, reloads: bool = False) -> None:
+    def __init__(
+        self, store: Store, lifeline: int | None, *, reloads: bool = False, stopper: Stopper | None = None
+    ) -> None:
+        """``stopper``: where code of others may keep this process from ending."""
         self._store = store
         self._nudge = Nudge()
         self.health = Health(self._nudge)
         self._signals = Signals(self._nudge, reloads=reloads)
         self._signals.at_once = self._leave_if_idle
         self._at_work = False
+        self._stopper = stopper
         self._lifeline = None if lifeline is None else Lifeline(lifeline)
 
     def _leave_if_idle(self, stops: int) -> None:
@@ -81,12 +86,16 @@ class Role:
 
         ``turns_within_s``: how soon each thread of a living role speaks through ``health``, if it does so at all times.
         """
+        if self._stopper is not None:
+            self._stopper.begin(self._nudge)
         self._at_work = True
         self._notice_dying_threads()
         start()
         self._announce()
         code = self._watch(alive, reload, turns_within_s)
         notify.stopping("stopping", stop_within_s)
+        if self._stopper is not None:
+            self._stopper.stopping()
         stop()
         _leave(code)
 
@@ -115,8 +124,14 @@ class Role:
                 self._signals.reload = False
                 again_s = _reloaded(reload, backoff)
             waits = [wait_s for wait_s in (period_s, again_s) if wait_s is not None]
-            self._nudge.wait_s(min(waits, default=None))
+            self._nudge.wait_s(min(waits, default=None), *self._stoppers())
         return OK
+
+    def _stoppers(self) -> list[int]:
+        if self._stopper is not None and self._stopper.is_gone():
+            self._stopper = None
+            self._nudge.on_signals()
+        return [] if self._stopper is None else [self._stopper.fileno()]
 
     def _tell(self, well: bool) -> None:
         where = self._store.link.address.shown

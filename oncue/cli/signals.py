@@ -11,6 +11,7 @@ class Signals:
     """SIGTERM, SIGINT and SIGHUP of this process. A closed terminal is a wish to stop, unless SIGHUP means reload."""
 
     def __init__(self, nudge: Nudge, *, reloads: bool = False) -> None:
+        self._nudge = nudge
         self.stops = 0
         self.reload = False
         self.at_once: Callable[[int], None] = lambda stops: None
@@ -26,7 +27,9 @@ class Signals:
 
     def _stop(self, number: int, frame: FrameType | None) -> None:
         self.stops += 1
+        self._nudge.send()
         self.at_once(self.stops)
 
     def _reload(self, number: int, frame: FrameType | None) -> None:
         self.reload = True
+        self._nudge.send()

@@ -55,6 +55,7 @@ def worker(
         _several(given, app, queues, processes, log_level)
     from oncue.cli.loading import chosen
     from oncue.cli.role import Role
+    from oncue.cli.stopper import Stopper
     from oncue.common.opened import opened
     from oncue.worker.builtin import Builtin
     from oncue.worker.children import Children
@@ -70,7 +71,13 @@ def worker(
     store = opened(config)
     _become_default(loaded)
     loaded.use(store, config.max_data_bytes)
-    role = Role(store, lifeline)
+    # A process that has a parent of ours is killed by that, and built-in handlers keep nobody from stopping.
+    needs_stopper = lifeline is None and any(
+        handler.isolation == "thread" for handler in loaded.handlers.values()
+    )
+    role = Role(
+        store, lifeline, stopper=Stopper(config.stop_timeout_s, _HANDING_BACK_S) if needs_stopper else None
+    )
     role.reach()
     policies = {name: queue.retry for name, queue in config.queues.items()}
     engine = Worker(

@@ -17,7 +17,7 @@ from oncue.worker.worker import Worker
 from tests.support.processes import Process
 from tests.support.product import app_on, opened
 from tests.support.servers import RedisServer
-from tests.support.waiting import eventually
+from tests.support.waiting import eventually, pause
 
 Start = Callable[..., Process]
 APP = """
@@ -64,6 +64,17 @@ def deaf(task):
         except BaseException:
             pass
 
+@app.handler("locked")
+def locked(task):
+    print("locked has begun", flush=True)
+    # Inside C, with the interpreter's lock: no other thread of this process runs any more.
+    re.match("(a*)*b", "a" * 60)
+
+@app.handler("slow")
+def slow(task):
+    print("slow has begun", flush=True)
+    threading.Event().wait()
+
 @app.handler("plain")
 def plain(task):
     pass
@@ -91,6 +102,18 @@ def start(run_oncue: Start, tmp_path: Path, valkey: RedisServer, namespace: str)
     return run
 
 
+def children(process: Process) -> list[psutil.Process]:
+    """Those that run handlers."""
+    return [child for child in process.children() if "oncue.worker.child" in child.cmdline()]
+
+
+def stopper(process: Process) -> psutil.Process:
+    def look() -> psutil.Process | None:
+        return next((one for one in process.children() if "stopperprocess" in " ".join(one.cmdline())), None)
+
+    return eventually(look)
+
+
 def finished(app: App, task_id: str) -> TaskInfo:
     def look() -> TaskInfo | None:
         found = app.get(task_id)
@@ -105,7 +128,7 @@ def test_an_isolated_handler_does_all_that_one_in_a_thread_does(start: Start, ap
     ids = [app.schedule_task(None, one, "isolated") for one in data]
     result = finished(app, ids[0]).result
     assert (result["data"], result["attempt"]) == ({"n": 1}, 1)
-    assert result["pid"] in {child.pid for child in process.children()}
+    assert result["pid"] in {child.pid for child in children(process)}
     assert finished(app, ids[1]).result == b"\0raw!"
     error = finished(app, ids[2]).error
     assert error is not None
@@ -123,7 +146,7 @@ def test_children_are_kept_for_the_next_task_and_are_no_more_than_run_at_once(st
     ids = [app.schedule_task(None, n, "isolated") for n in range(40)]
     pids = {finished(app, task_id).result["pid"] for task_id in ids}
     assert 1 <= len(pids) <= 3
-    assert len(process.children()) <= 3
+    assert len(children(process)) <= 3
 
 
 def test_a_limit_kills_a_handler_that_ignores_everything(start: Start, app: App) -> None:
@@ -193,6 +216,67 @@ def test_a_handler_that_ignores_everything_cannot_stop_a_worker_from_stopping(st
     assert process.wait() == 0
     assert monotonic_s() - began < 5
     assert (app.get(task_id).state, app.get(task_id).attempts) == ("ready", 0)
+
+
+def test_a_handler_that_keeps_the_interpreter_cannot_stop_a_worker_from_stopping(
+    start: Start, app: App
+) -> None:
+    process = start("--stop-timeout-s", "0.5")
+    app.schedule_task(None, 1, "locked")
+    process.wait_for_line("locked has begun")
+    last_resort = stopper(process)
+    began = monotonic_s()
+    process.term()
+    assert process.wait() == -signal.SIGKILL
+    assert 0.5 <= monotonic_s() - began < 1.5
+    process.wait_for_line("does not react")
+    eventually(lambda: not last_resort.is_running() or last_resort.status() == psutil.STATUS_ZOMBIE)
+
+
+def test_a_second_signal_ends_a_worker_whose_handler_keeps_the_interpreter(start: Start, app: App) -> None:
+    process = start("--stop-timeout-s", "600")
+    app.schedule_task(None, 1, "locked")
+    process.wait_for_line("locked has begun")
+    process.term()
+    # Two of the same signal are one while the first is pending; another number is not.
+    process.child.send_signal(signal.SIGINT)
+    assert process.wait(5) == -signal.SIGKILL
+
+
+def test_a_worker_that_still_hands_back_is_not_killed_for_that(
+    start: Start, app: App, valkey: RedisServer
+) -> None:
+    process = start("--stop-timeout-s", "0.2")
+    task_id = app.schedule_task(None, 1, "slow")
+    process.wait_for_line("slow has begun")
+    valkey.pause()
+    try:
+        process.term()
+        process.wait_for_line("stopping")
+        pause(2)
+        assert process.running
+    finally:
+        valkey.resume()
+    assert process.wait() == 0
+    assert (app.get(task_id).state, app.get(task_id).attempts) == ("ready", 0)
+
+
+def test_a_worker_whose_stopper_was_killed_stops_all_the_same(start: Start, app: App) -> None:
+    process = start("--stop-timeout-s", "0.3")
+    stopper(process).kill()
+    eventually(lambda: not [one for one in process.children() if one.status() != psutil.STATUS_ZOMBIE])
+    task_id = app.schedule_task(None, 1, "deaf")
+    process.wait_for_line("deaf has begun")
+    process.term()
+    assert process.wait() == 0
+    assert app.get(task_id).state == "ready"
+
+
+def test_the_stopper_ends_with_its_worker(start: Start) -> None:
+    process = start()
+    last_resort = stopper(process)
+    process.kill()
+    eventually(lambda: not last_resort.is_running() or last_resort.status() == psutil.STATUS_ZOMBIE)
 
 
 def test_a_worker_without_children_refuses_such_a_handler(valkey: RedisServer, namespace: str) -> None:
