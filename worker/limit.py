@@ -45,8 +45,10 @@ class _Watch:
     def end(self) -> None:
         with self.lock:
             self.running = False
-            # Sent and not yet raised: it must not hit what this thread does next.
-            _raise_in(self.thread, None)
+            # Sent and not yet raised: it must not hit what this thread does next. What others have sent, a limit around
+            # this one say, stays.
+            if self.sent:
+                _raise_in(self.thread, None)
 
 
 class Alarm:
@@ -100,6 +102,9 @@ def call_within(
         return _watched(watch, timeout_s, partial(function, argument), on_cancel)
     except TimedOut:
         watch.end()
+        # Raised by the function itself, or by a limit around this one.
+        if TimedOut not in watch.sent:
+            raise
         raise TimedOut(f"ran longer than its limit of {timeout_s:g} s") from None
     except Cancelled:
         watch.end()

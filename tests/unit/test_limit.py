@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import threading
+from functools import partial
 
 import pytest
 
 from oncue.common.answers import Cancelled, TimedOut
 from oncue.common.clock import monotonic_s
 from oncue.common.task import Task
+from oncue.worker import limit
 from oncue.worker.limit import call_within
 
 ATTEMPTS = 300
@@ -80,6 +83,37 @@ def test_a_handler_that_does_not_heed_its_cancel_is_still_held_to_its_limit() ->
         call_within(0.3, stubborn, monotonic_s() + 30, task.on_cancel)
     timer.join()
     assert len(seen) == 1
+
+
+def test_what_a_function_itself_raises_is_raised_as_it_is() -> None:
+    def own(task: Task) -> None:
+        raise TimedOut("the other side is slow")
+
+    task = Task("it", "default", 1, 0)
+    for timeout_s, on_cancel in ((None, task.on_cancel), (60, None), (60, task.on_cancel)):
+        with pytest.raises(TimedOut, match="the other side is slow"):
+            call_within(timeout_s, own, task, on_cancel)
+
+
+def test_the_limit_of_an_outer_call_is_not_taken_for_that_of_an_inner_one() -> None:
+    with pytest.raises(TimedOut, match=r"longer than its limit of 0\.05 s"):
+        call_within(0.05, lambda until_s: call_within(60, spin, until_s), monotonic_s() + 30)
+
+
+def test_an_inner_call_that_ends_does_not_take_back_the_interruption_of_an_outer_one() -> None:
+    class Struck:
+        # In C, so that nothing is raised before the next instructions: those with which the inner call ends.
+        __enter__ = partial(
+            limit._raise_in, ctypes.c_ulong(threading.get_ident()), ctypes.py_object(TimedOut)
+        )
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+    inner = limit._Watch()
+    inner.lock = Struck()  # type: ignore[assignment]
+    with pytest.raises(TimedOut):
+        inner.end()
 
 
 def test_no_cancel_hits_what_the_thread_does_next() -> None:
