@@ -19,6 +19,17 @@ _lock = threading.Lock()
 State = Literal["delayed", "ready", "leased", "done", "dead", "cancelled", "blocked"]
 
 
+Left = Literal["done", "released", "lost"]
+"""How a task can leave its worker's hand while its handler still runs."""
+
+
+def extension_ms(seconds: float) -> int:
+    """How long a lease is to last from now on, in ms; raises BadInput."""
+    if not 0 < seconds <= MOST_EXTENSION_S:
+        raise BadInput(f"a lease cannot be extended by {seconds!r} s; allowed: above 0 to {MOST_EXTENSION_S}")
+    return math.ceil(seconds * 1000)
+
+
 def instant(ms: int) -> datetime:
     """The UTC datetime of an instant in ms since the epoch."""
     return datetime.fromtimestamp(ms // 1000, UTC).replace(microsecond=ms % 1000 * 1000)
@@ -73,11 +84,14 @@ class _Wish(threading.Event):
 
 
 class Task:
-    """A task in a handler's hands. ``attempt`` counts from 1; ``due_ms`` is when this attempt was due."""
+    """A task in a handler's hands. ``attempt`` counts from 1; ``due_ms`` is when this attempt was due.
+
+    ``left``: by what it is in this worker's hand no more, though its handler may still run; the outcome does not count then.
+    """
 
     __slots__ = (
         *("attempt", "data", "due_ms", "failed", "id", "lost", "options", "priority", "queue", "throttled"),
-        *("token", "failure", "_cancelled", "_grip"),
+        *("token", "failure", "left", "_cancelled", "_grip"),
     )
 
     def __init__(
@@ -110,6 +124,7 @@ class Task:
         self._cancelled: _Wish | bool = False
         self._grip: Grip | None = None
         self.failure: BaseException | None = None
+        self.left: Left | None = None
 
     @property
     def cancelled(self) -> threading.Event:
@@ -156,11 +171,8 @@ class Task:
 
         Raises BadInput, LeaseLost and StoreUnavailable; WrongState outside of a worker.
         """
-        if not 0 < seconds <= MOST_EXTENSION_S:
-            raise BadInput(
-                f"a lease cannot be extended by {seconds!r} s; allowed: above 0 to {MOST_EXTENSION_S}"
-            )
-        self._held().extend(self, math.ceil(seconds * 1000))
+        wanted_ms = extension_ms(seconds)
+        self._held().extend(self, wanted_ms)
 
     def release(self) -> None:
         """Gives the task back as if it had never been reserved; what the handler does afterwards does not count.

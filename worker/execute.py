@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from oncue.common.errors import BadInput
 from oncue.common.handler import Handler
 from oncue.common.shard import Shard
-from oncue.common.task import Task
+from oncue.common.task import Left, Task
 from oncue.worker.judge import Judge
 from oncue.worker.limit import call_within
 from oncue.worker.outcome import Abandon, Bury, Done, Outcome, Release, Retry
@@ -143,7 +143,7 @@ def log_run(task: Task, outcome: Outcome, began_ms: int, ended_ms: int) -> None:
 
 
 def _log_batch(queue: str, outcomes: Sequence[Outcome], began_ms: int, ended_ms: int) -> None:
-    others = [outcome for outcome in outcomes if not isinstance(outcome, Done)]
+    others = [outcome for outcome in outcomes if said(outcome) != "done"]
     done = len(outcomes) - len(others)
     _runs.info("%s batch of %d ran %d ms: %d done", queue, len(outcomes), ended_ms - began_ms, done)
     for outcome in others:
@@ -151,7 +151,9 @@ def _log_batch(queue: str, outcomes: Sequence[Outcome], began_ms: int, ended_ms:
 
 
 def said(outcome: Outcome) -> str:
-    """An outcome in the words of the log."""
+    """An outcome in the words of the log; what came after the task had left the hand is none."""
+    if outcome.task.left is not None:
+        return _LEFT[outcome.task.left]
     if isinstance(outcome, Retry | Bury):
         what_now = "will be retried" if isinstance(outcome, Retry) else "now dead"
         return f"{_COUNTED[outcome.counted]}, {what_now}"
@@ -159,4 +161,5 @@ def said(outcome: Outcome) -> str:
 
 
 _WORDS: dict[type, str] = {Done: "done", Abandon: "cancelled", Release: "released"}
+_LEFT: dict[Left, str] = {"done": "done", "released": "released", "lost": "its lease was lost"}
 _COUNTED = {"failed": "failed", "throttled": "throttled", "nothing": "put off"}

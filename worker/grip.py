@@ -5,7 +5,7 @@ from typing import Any
 
 from oncue.common.errors import LeaseLost
 from oncue.common.store import Store
-from oncue.common.task import Task
+from oncue.common.task import Left, Task
 from oncue.worker.commit import commands_of, commit, keys_of
 from oncue.worker.finish import ends, release
 from oncue.worker.hand import Hand
@@ -29,8 +29,16 @@ class Grip:
     def release(self, task: Task) -> None:
         """The task is ready again, and no longer in hand. Raises LeaseLost, StoreUnavailable and WrongServer."""
         shard = self._store.shard(task.queue)
-        self._answer(task, lambda: release(shard, [Release(task)], self._store.keep_finished_ms)[0])
-        self._hand.drop([task])
+        tried = False
+
+        def call() -> int:
+            nonlocal tried
+            # Repeated, it cannot tell a lost lease from another worker's that took the task since: released it is.
+            was_tried, tried = tried, True
+            return release(shard, [Release(task)], self._store.keep_finished_ms)[0] or int(was_tried)
+
+        self._answer(task, call)
+        self._leave(task, "released")
 
     def key(self, task: Task, name: str) -> str:
         """A key of the handler's own on the task's shard."""
@@ -58,12 +66,16 @@ class Grip:
 
         self._answer(task, call)
         # Done, whatever the handler does from here on: there is no lease to renew any more.
-        self._hand.drop([task])
+        self._leave(task, "done")
         return answers
 
     def _answer(self, task: Task, call: Callable[[], int]) -> int:
         answer = self._store.persist(self._store.shard(task.queue), call)
         if not answer:
-            self._hand.drop([task])
+            self._leave(task, "lost")
             raise LeaseLost(f"the lease of task {task.id} is lost: it may be running elsewhere")
         return answer
+
+    def _leave(self, task: Task, how: Left) -> None:
+        task.left = how
+        self._hand.drop([task])

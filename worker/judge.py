@@ -88,7 +88,8 @@ class Judge:
 
     @staticmethod
     def _buried(task: Task, error: BaseException, counted: Counted, policy: RetryPolicy, now_ms: int) -> Bury:
-        if policy.before_bury is not None:
+        # A task that has left the hand is not buried: what its handler did afterwards does not count.
+        if policy.before_bury is not None and task.left is None:
             try:
                 policy.before_bury(task, error)
             except BaseException:  # noqa: BLE001 - the task is to be buried, whatever the user's code does

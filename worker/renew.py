@@ -75,6 +75,7 @@ class Renewer:
             for task in lost:
                 # Not in hand any more: it was finished while this call was on its way.
                 if self._hand.holds(task):
+                    task.left = "lost"
                     _log.warning("task %s: its lease is lost; its outcome will not count", task.id)
             self._hand.drop(lost)
 

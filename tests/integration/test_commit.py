@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 import redis
 
 import oncue
-from oncue import App, BadInput, LeaseLost, Task, WrongState
+from oncue import App, BadInput, LeaseLost, RetryPolicy, Task, WrongState
 from oncue.common.scripts import script
 from oncue.common.store import Store
 from oncue.worker.grip import Grip
@@ -45,6 +46,32 @@ def test_writes_and_completion_happen_together(server: Server, app: App, store: 
     InlineWorker(store, app.handlers).run_ready()
     assert app.get("mine").state == "done"
     assert (value(server, store, "sum"), value(server, store, "last")) == (b"5", b"1.5")
+
+
+def test_what_a_handler_raises_after_its_task_has_left_the_hand_buries_nothing(
+    app: App, store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    told: list[str] = []
+    policy = RetryPolicy(max_attempts=1, before_bury=lambda task, error: told.append(task.id))
+
+    @app.handler("committed", retry=policy)
+    def committed(task: Task) -> None:
+        add(task)
+        raise ValueError("too late")
+
+    @app.handler("given-back", retry=policy)
+    def given_back(task: Task) -> None:
+        task.release()
+        raise ValueError("too late")
+
+    for queue in app.handlers:
+        app.schedule_task(SOON, 5, queue, id=queue)
+    with caplog.at_level(logging.INFO, "oncue.run"):
+        InlineWorker(store, app.handlers).run_ready()
+    assert told == []
+    assert [app.get(queue).state for queue in app.handlers] == ["done", "ready"]
+    said = {line.split()[1]: line.rsplit(": ")[-1] for line in caplog.messages if "attempt" in line}
+    assert said == {"committed": "done", "given-back": "released"}
 
 
 def test_an_exception_in_the_block_writes_nothing_and_fails_the_attempt(

@@ -9,12 +9,14 @@ from collections.abc import Callable, Iterator
 import pytest
 from redis.exceptions import ConnectionError as LinkDown
 
-from oncue import AlreadyFinal, App, Task
+from oncue import AlreadyFinal, App, LeaseLost, Task
 from oncue.common.configtypes import ScheduleConfig
 from oncue.common.retry import RetryPolicy
 from oncue.common.scripts import script
 from oncue.common.store import Store
 from oncue.scheduler.schedules import apply
+from oncue.worker.grip import Grip
+from oncue.worker.hand import Hand
 from tests.support.link import Request
 from tests.support.product import MINUTE_MS, START_MS, FixedClock, Hands, Passes, app_on, opened, running
 from tests.support.proxy import Proxy, command
@@ -112,6 +114,21 @@ def test_a_schedule_call_repeated_after_its_task_is_done_does_not_run_it_again(
         bench.cut_app.schedule_task(bench.at(-1), 1, id=id)
     assert bench.proxy.cuts == 2
     assert bench.counts() == {"done": 3}
+
+
+def test_a_release_repeated_after_another_worker_has_taken_the_task_has_released_it(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task, taken = bench.reserved(), list[Task]()
+    task.hold_by(Grip(bench.cut_app.store, Hand(1)))
+    monkeypatch.setattr("oncue.common.store.sleep_s", lambda seconds: taken.extend(bench.hands.reserve()))
+    bench.proxy.cut_reply(call_of("release"))
+    task.release()
+    assert bench.proxy.cuts == 1
+    assert [one.id for one in taken] == [task.id]
+    assert bench.hands.complete(*taken) == [1]
+    with pytest.raises(LeaseLost):
+        task.release()
 
 
 def dead_task(bench: Bench) -> str:
