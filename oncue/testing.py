@@ -28,18 +28,23 @@ from oncue.common.task import Task, instant
 from oncue.scheduler.loop import Loop
 from oncue.scheduler.schedules import apply
 from oncue.worker.inline import InlineWorker
-from oncue.worker.outcome import Abandon, Bury, Done, Outcome, Retry
+from oncue.worker.outcome import Abandon, Bury, Done, Outcome, Release, Retry
 
 MOST_RUNS = 10_000
 """So many runs at one instant, and a task is taken to schedule itself for ever."""
 
-What = Literal["done", "failed", "throttled", "snoozed", "cancelled", "dead"]
+What = Literal["done", "failed", "throttled", "snoozed", "cancelled", "dead", "released"]
+_ENDED: dict[str, What] = {"done": "done", "cancelled": "cancelled", "dead": "dead"}
+_PLAIN: dict[type, What] = {Done: "done", Abandon: "cancelled", Release: "released"}
 _RETRIES: dict[str, What] = {"failed": "failed", "throttled": "throttled", "nothing": "snoozed"}
 
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """One run of a handler: when by the kit's clock, and what came of it. ``error``: type, message, traceback, at_ms."""
+    """One run of a handler: when by the kit's clock, and what came of it. ``error``: type, message, traceback, at_ms.
+
+    An error after ``task.commit`` or ``task.release`` does not count, and is not shown.
+    """
 
     task: Task
     at: datetime
@@ -157,9 +162,13 @@ class Kit:
         instants = [at for loop in self._loops if (at := loop.pass_once()) is not None]
         return min(instants, default=None)
 
-    def _note(self, outcome: Outcome) -> None:
+    def _note(self, outcome: Outcome, counted: bool) -> None:
         what, error = _what(outcome)
-        self.ran.append(Ran(outcome.task, self.now, what, error))
+        if not counted or what not in _ENDED:
+            # Whoever wishes its cancel, or the handler by itself, may have ended it otherwise.
+            ended = _ENDED.get(self.store.get(outcome.task.id).state)
+            what = ended or (what if counted else "released")
+        self.ran.append(Ran(outcome.task, self.now, what, error if counted else None))
 
     def close(self) -> None:
         """Gives the server back as it was."""
@@ -174,10 +183,7 @@ def _what(outcome: Outcome) -> tuple[What, dict[str, Any] | None]:
     if isinstance(outcome, Retry | Bury):
         what: What = "dead" if isinstance(outcome, Bury) else _RETRIES[outcome.counted]
         return what, msgspec.json.decode(outcome.error, type=dict[str, Any]) if outcome.error else None
-    if isinstance(outcome, Abandon):
-        return "cancelled", None
-    assert isinstance(outcome, Done)
-    return "done", None
+    return _PLAIN[type(outcome)], None
 
 
 @pytest.fixture(scope="session")

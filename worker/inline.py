@@ -24,9 +24,9 @@ class InlineWorker:
         handlers: Mapping[str, Callable[[Task], object] | Handler],
         policies: Mapping[str, RetryPolicy] | None = None,
         lease_ms: int = 15_000,
-        told: Callable[[Outcome], None] = lambda outcome: None,
+        told: Callable[[Outcome, bool], None] = lambda outcome, counted: None,
     ) -> None:
-        """As ``Worker``; ``told`` hears of each outcome once it is written."""
+        """As ``Worker``; ``told`` hears of each outcome once it is written, and whether it counted."""
         self._told = told
         self.ran_any = False
         known = {queue: registered(handler) for queue, handler in handlers.items()}
@@ -83,7 +83,7 @@ class InlineWorker:
 
     def _write(self) -> None:
         for shard, kind, outcomes in sorted_out(self._outcomes, self._store.shard):
-            write(shard, kind, outcomes, self._store.keep_finished_ms)
-            for outcome in outcomes:
-                self._told(outcome)
+            answers = write(shard, kind, outcomes, self._store.keep_finished_ms)
+            for outcome, answer in zip(outcomes, answers, strict=True):
+                self._told(outcome, bool(answer))
         self._outcomes.clear()

@@ -56,6 +56,37 @@ def test_every_answer_has_its_word(oncue_kit: Kit) -> None:
     assert [ran.what for ran in oncue_kit.run()] == ["snoozed", "throttled", "cancelled", "dead", "done"]
 
 
+def test_what_a_handler_does_after_the_end_of_its_task_is_not_its_outcome(oncue_kit: Kit) -> None:
+    app = oncue_kit.app
+
+    @app.handler("commits")
+    def commits(task: oncue.Task) -> None:
+        with task.transaction() as pipe:
+            pipe.set(task.key("seen"), 1)
+        raise ValueError("too late")
+
+    @app.handler("gives-back")
+    def gives_back(task: oncue.Task) -> None:
+        if not oncue_kit.ran:
+            task.release()
+
+    @app.handler("cancelled", retry=POLICY)
+    def cancelled(task: oncue.Task) -> None:
+        assert app.cancel(task.id) is False
+        assert not task.cancelled.is_set()
+        task.extend(60)
+        assert task.cancelled.is_set()
+        raise ValueError("not wanted any more")
+
+    for queue, expected in (
+        ("gives-back", ["released", "done"]),
+        ("commits", ["done"]),
+        ("cancelled", ["cancelled"]),
+    ):
+        app.schedule_task(None, 1, queue)
+        assert [run.what for run in oncue_kit.run()] == expected
+
+
 def test_what_a_handler_schedules_for_now_runs_in_the_same_step(oncue_kit: Kit) -> None:
     app = oncue_kit.app
 
