@@ -2,12 +2,16 @@
 
 import logging
 from collections.abc import Iterable
+from itertools import islice
 from typing import Any, NamedTuple, cast
 
 from oncue.common.errors import BadInput, CronError
 from oncue.common.shard import Shard
 from oncue.scheduler.definition import Definition, read, zone_of
 from oncue.scheduler.replan import replan, settle
+
+MOST = 10_000
+"""So many definitions are remembered: of one that is removed nobody hears, and one that is forgotten is read again."""
 
 _log = logging.getLogger("oncue.schedules")
 
@@ -29,6 +33,10 @@ class Known:
     def get(self, names: Iterable[str]) -> dict[str, Definition]:
         """The readable ones of ``names``; of the others ``unreadable`` has the reason."""
         asked = list(names)
+        for name in asked:
+            if name in self._known:
+                # Asked for now: not among those that are forgotten first.
+                self._known[name] = self._known.pop(name)
         missing = [name for name in asked if name not in self._known]
         if missing:
             self._read(missing)
@@ -64,7 +72,10 @@ class Known:
                     _log.error(
                         "schedule %s cannot be read here and is left to other schedulers: %s", name, error
                     )
+                self._unreadable.pop(name, None)
                 self._unreadable[name] = found
+        drop_oldest(self._known)
+        drop_oldest(self._unreadable)
         put_off = [
             name
             for name, state in zip(names, states, strict=True)
@@ -80,6 +91,12 @@ class Known:
             pipeline.hget(keys.schedule(name), "state")
         texts, *states = pipeline.execute()
         return texts, states
+
+
+def drop_oldest(known: dict[str, Any]) -> None:
+    """Forgets what stands first, down to ``MOST`` entries."""
+    for name in list(islice(known, max(0, len(known) - MOST))):
+        del known[name]
 
 
 class Unreadable(NamedTuple):

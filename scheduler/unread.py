@@ -7,7 +7,7 @@ from typing import NamedTuple
 from oncue.common.pages import Head, head_of
 from oncue.common.shard import Shard
 from oncue.scheduler.definition import HASH_BYTES
-from oncue.scheduler.known import Known, Unreadable
+from oncue.scheduler.known import Known, Unreadable, drop_oldest
 
 PATIENCE_MS = 500
 """How long the others have: they wake at the same instant, and fire it within a few ms."""
@@ -61,6 +61,8 @@ class Unread:
         args = (self._shard.now_ms(), name, at_ms, (found.text or b"")[:HASH_BYTES], found.reason)
         done, head = self._shard.call("put_off", fixed, args)
         if done and found.text is not None and self._reported.get(name) != found:
+            self._reported.pop(name, None)
             self._reported[name] = found
+            drop_oldest(self._reported)
             _log.error("schedule %s is invalid: no scheduler has fired its tick: %s", name, found.reason)
         return head_of(head)

@@ -12,9 +12,12 @@ import pytest
 
 from oncue import App, BadInput
 from oncue.scheduler.definition import HASH_BYTES, read
+from oncue.scheduler.known import Known
+from oncue.scheduler.standing import find
+from oncue.scheduler.unread import Unread
 from tests.support.commands import ended
 from tests.support.processes import Process
-from tests.support.product import app_on, opened
+from tests.support.product import FixedClock, app_on, opened
 from tests.support.servers import RedisServer
 from tests.support.waiting import eventually, pause
 
@@ -95,6 +98,36 @@ def test_a_definition_with_a_key_that_is_unknown_is_refused_not_half_obeyed(app:
     found = app.schedules.get("beat")
     assert (found.state, found.config) == ("active", None)
     assert "moon" in found.reason
+
+
+def test_a_scheduler_forgets_schedules_that_are_gone(
+    valkey: RedisServer, namespace: str, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("oncue.scheduler.known.MOST", 5)
+    with opened(valkey, namespace, clock=clock) as store:
+        come_and_go(app_on(store), clock)
+
+
+def come_and_go(app: App, clock: FixedClock) -> None:
+    (shard,) = app.store.shards
+    known = Known(shard)
+    left = Unread(shard, known, patience_ms=0)
+    app.schedules.create("stays", cron="0 3 * * *")
+    for n in range(30):
+        app.schedules.create(f"goes-{n}", cron="0 3 * * *")
+        app.schedules.create(f"broken-{n}", cron="0 3 * * *")
+        (entry,) = find(shard, f"broken-{n}")
+        shard.command("HSET", shard.keys.schedules, f"broken-{n}", b"0" * HASH_BYTES + b"nonsense")
+        assert known.get([f"goes-{n}", f"broken-{n}", "stays"]).keys() == {f"goes-{n}", "stays"}
+        assert entry.at_ms is not None
+        clock.ms = entry.at_ms
+        left({f"broken-{n}": entry.at_ms}, [])
+        assert f"broken-{n}" in left._reported
+        for name in (f"goes-{n}", f"broken-{n}"):
+            app.schedules.remove(name)
+    known.get(["stays"])
+    for remembered in (known._known, known._unreadable, left._reported):
+        assert len(remembered) == 5
 
 
 @pytest.mark.slow
