@@ -55,6 +55,7 @@ __all__ = [
     "WrongServer",
     "WrongState",
     "cancel",
+    "extend",
     "get",
     "reschedule",
     "run_now",
@@ -90,9 +91,9 @@ def schedule_task(
     return _default().schedule_task(ts, data, queue, id, priority, **settings)
 
 
-def schedule_many(tasks: Iterable[NewTask]) -> list[str]:
+def schedule_many(tasks: Iterable[NewTask], *, durability: str | None = None) -> list[str]:
     """``App.schedule_many`` on the server that ONCUE_URL names, or on the running `oncue up` of this user."""
-    return _default().schedule_many(tasks)
+    return _default().schedule_many(tasks, durability=durability)
 
 
 def cancel(id: str) -> bool:
@@ -108,6 +109,11 @@ def reschedule(id: str, ts: object) -> None:
 def run_now(id: str) -> None:
     """``App.run_now`` on the server that ONCUE_URL names, or on the running `oncue up` of this user."""
     _default().run_now(id)
+
+
+def extend(id: str, seconds: float) -> None:
+    """``App.extend`` on the server that ONCUE_URL names, or on the running `oncue up` of this user."""
+    _default().extend(id, seconds)
 
 
 def get(id: str) -> TaskInfo:

@@ -170,6 +170,16 @@ class App(Registry):
     def _instant(store: Store, ts: object) -> int:
         return due_ms(ts, store.now_anywhere_ms() if ts is None else 0)
 
+    def extend(self, id: str, seconds: float) -> None:
+        """Makes the lease of a running task last for at least ``seconds`` from now; its worker keeps the task.
+
+        For a worker that cannot renew it. Should that die, the task waits as long. Raises NotFound, WrongState if the
+        task waits, AlreadyFinal if it is done, dead or cancelled, BadInput and StoreUnavailable.
+        """
+        from oncue.common.lease import extend
+
+        extend(self._ready().store, ids.checked(id), seconds)
+
     def get(self, id: str) -> TaskInfo:
         """What is known of a task; raises NotFound."""
         return self._ready().store.get(ids.checked(id))

@@ -226,6 +226,45 @@ def test_a_handler_extends_and_releases_its_lease(real: App) -> None:
     assert attempts == [1, 1]
 
 
+def test_by_id_a_lease_is_made_longer_never_shorter_and_stays_with_its_holder(
+    app: App, clock: FixedClock, hands: MakeHands, passes: Passes
+) -> None:
+    worker = hands(lease_ms=2000)
+    task_id = app.schedule_task(None, 1)
+    with pytest.raises(WrongState, match="is ready: only a running task has a lease"):
+        app.extend(task_id, 60)
+    (task,) = worker.reserve()
+    app.extend(task_id, 60)
+    app.extend(task_id, 1)
+    clock.pass_ms(59_000)
+    passes()
+    assert app.get(task_id).state == "leased"
+    assert worker.complete(task) == [1]
+    with pytest.raises(AlreadyFinal):
+        app.extend(task_id, 60)
+    with pytest.raises(NotFound):
+        app.extend("never", 60)
+    with pytest.raises(BadInput):
+        app.extend(task_id, 0)
+
+
+def test_a_lease_that_was_extended_by_id_ends_all_the_same(
+    app: App, clock: FixedClock, hands: MakeHands, passes: Passes
+) -> None:
+    task_id = app.schedule_task(None, 1)
+    worker = hands(lease_ms=2000)
+    (task,) = worker.reserve()
+    app.extend(task_id, 60)
+    clock.pass_ms(60_000)
+    passes()
+    assert app.get(task_id).lost == 1
+    (again,) = worker.reserve()
+    clock.pass_ms(2000)
+    passes()
+    assert app.get(task_id).lost == 2
+    assert worker.complete(task, again) == [0, 0]
+
+
 def test_nobody_extends_a_lease_outside_of_a_worker() -> None:
     task = Task("it", "default", 1, 0)
     with pytest.raises(WrongState, match="in no worker's hands"):
