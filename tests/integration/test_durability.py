@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+import oncue
 from oncue import App, BadInput, NewTask, NotDurable, NotFound, StoreUnavailable, WrongServer
 from oncue.common import durability
+from tests.support.monitor import Monitor
 from tests.support.product import app_on, opened, running
 from tests.support.servers import RedisServer, Server
 from tests.support.waiting import eventually
@@ -132,8 +134,30 @@ def confirmed(app: App, more: dict[str, str]) -> bool:
         return False
 
 
-def test_a_call_returns_when_the_task_is_on_the_disk(app: App) -> None:
-    assert app.get(app.schedule_task(4e9, 1, durability="aof")).state == "delayed"
+@pytest.mark.parametrize("more", [{}, {"unique": "disk"}, {"debounce": "disk"}])
+def test_a_call_returns_when_the_task_is_on_the_disk(
+    app: App, pair: tuple[RedisServer, RedisServer], more: dict[str, Any]
+) -> None:
+    app.schedule_task(4e9, 0, durability="aof")
+    with Monitor(pair[0]) as seen:
+        task_id = app.schedule_task(4e9, 1, durability="aof", **more)
+    assert app.get(task_id).state == "delayed"
+    own = [one for one in seen.commands if not one.lua]
+    *_, write = (at for at, one in enumerate(own) if one.command == "EVALSHA" and task_id in one.args)
+    (wait,) = (at for at, one in enumerate(own) if one.command == "WAITAOF")
+    # A wait speaks of what its own connection has written before.
+    assert write < wait
+    assert own[write].client == own[wait].client
+    assert own[wait].args[:2] == ("1", "0")
+
+
+def test_the_many_of_the_default_app_may_wait_too(
+    pair: tuple[RedisServer, RedisServer], namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(pair[0], namespace) as store, Monitor(pair[0]) as seen:
+        monkeypatch.setattr(oncue, "_app", app_on(store))
+        oncue.schedule_many([NewTask(4e9, 1)], durability="aof")
+    assert [one.args[:2] for one in seen.commands if one.command == "WAITAOF"] == [("1", "0")]
 
 
 def test_a_server_that_keeps_no_file_is_refused_before_anything_is_written(

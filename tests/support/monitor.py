@@ -20,12 +20,13 @@ _LETTERS = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"a": b"\a", b"b": b"\b"}
 
 @dataclass(frozen=True)
 class Seen:
-    """One command as the server ran it: name in capitals, arguments as text, whether a script called it."""
+    """One command as the server ran it: name in capitals, arguments as text, whether a script called it, by which connection."""
 
     command: str
     args: tuple[str, ...]
     lua: bool
     at: float
+    client: str = ""
 
 
 class Watchable(Protocol):
@@ -118,7 +119,7 @@ def parse(line: bytes) -> Seen | None:
         return None
     at, source, words = match.groups()
     command, *args = (_text(word) for word in _WORD.findall(words))
-    return Seen(command.upper(), tuple(args), source == b"lua", float(at))
+    return Seen(command.upper(), tuple(args), source == b"lua", float(at), source.decode())
 
 
 def _text(word: bytes) -> str:
