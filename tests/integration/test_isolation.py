@@ -263,8 +263,9 @@ def test_a_worker_that_still_hands_back_is_not_killed_for_that(
 
 def test_a_worker_whose_stopper_was_killed_stops_all_the_same(start: Start, app: App) -> None:
     process = start("--stop-timeout-s", "0.3")
-    stopper(process).kill()
-    eventually(lambda: not [one for one in process.children() if one.status() != psutil.STATUS_ZOMBIE])
+    last_resort = stopper(process)
+    last_resort.kill()
+    eventually(lambda: not last_resort.is_running(), what="the worker's notice of it")
     task_id = app.schedule_task(None, 1, "deaf")
     process.wait_for_line("deaf has begun")
     process.term()
