@@ -25,7 +25,7 @@ class Change(NamedTuple):
     done: str
     of: frozenset[bytes]
     goes_on_ms: float
-    """From this instant on a task that was changed so may go on by itself, to run and to end."""
+    """From this instant in ms on a task that was changed so may go on by itself, to run and to end; -inf: at once."""
 
 
 _WAITING = frozenset((b"delayed", b"ready"))
@@ -50,6 +50,7 @@ class Settling:
         self._ids = list(dict.fromkeys(ids))
         self._answers: dict[str, str] = {}
         self._unanswered: dict[str, list[Any]] = {}
+        self._latest_ms = 0
 
     def __call__(self) -> dict[str, str]:
         """What was answered in the end for each task, "unknown" among it; raises what redis-py raises."""
@@ -62,7 +63,9 @@ class Settling:
         """Learns where the tasks without an answer stand; those that are to be asked for."""
         ids = [task_id for task_id in self._ids if task_id not in self._answers]
         known = waiting.locate(self._shard, ids)
-        may_go_on = self._shard.now_ms() >= self._change.goes_on_ms
+        # The latest instant that was seen: the task may have run before the clock was set back.
+        self._latest_ms = max(self._latest_ms, self._shard.now_ms())
+        may_go_on = self._latest_ms >= self._change.goes_on_ms
         left: list[Sought] = []
         for task_id, found in zip(ids, known, strict=True):
             before = self._unanswered.pop(task_id, None)

@@ -162,6 +162,7 @@ def redrive_many(bench: Bench) -> tuple[str, str, Callable[[], object]]:
     return "redrive", task_id, call
 
 
+@pytest.mark.parametrize("clock_moves_ms", [1, -5000], ids=["time passes", "the clock is set back"])
 @pytest.mark.parametrize("ended", ["leased", "done", "delayed", "dead", "cancelled"])
 @pytest.mark.parametrize("made", [run_now, reschedule_to_now, redrive, redrive_many])
 def test_a_call_that_let_a_task_run_has_worked_whatever_became_of_the_task_before_its_repetition(
@@ -169,12 +170,13 @@ def test_a_call_that_let_a_task_run_has_worked_whatever_became_of_the_task_befor
     monkeypatch: pytest.MonkeyPatch,
     made: Callable[[Bench], tuple[str, str, Callable[[], object]]],
     ended: str,
+    clock_moves_ms: int,
 ) -> None:
     script_name, task_id, call = made(bench)
     runs: list[str] = []
 
     def run_it_meanwhile(seconds: float) -> None:
-        bench.clock.pass_ms(1)
+        bench.clock.pass_ms(clock_moves_ms)
         for task in bench.hands.reserve():
             runs.append(task.id)
             if ended == "done":
