@@ -40,9 +40,13 @@ class Claim:
     def schedule(self, store: Store, task: Placed) -> str:
         """The id of the task that is there afterwards; raises WrongState, StoreUnavailable and WrongServer."""
         if self.debounce is not None:
-            return debounce(store, task, math.ceil((self.max_wait_s or 0) * 1000))
-        until = store.now_ms(task.queue) + math.ceil(self.unique_for_s * 1000) if self.unique_for_s else 0
-        return unique(store, task, self.unique_while, until)
+            return debounce(store, task, _after(store, task.queue, self.max_wait_s))
+        return unique(store, task, self.unique_while, _after(store, task.queue, self.unique_for_s))
+
+
+def _after(store: Store, queue: str, seconds: float | None) -> int:
+    """The instant in ms so many seconds from now, 0 for None: the same in each try of a call."""
+    return store.now_ms(queue) + math.ceil(seconds * 1000) if seconds else 0
 
 
 def field(kind: Literal["u", "d"], queue: str, key: object) -> bytes:
@@ -76,20 +80,23 @@ def _unique(shard: Shard, task: Placed, held_while: While, until_ms: int) -> str
     )
     args = (now, task.id, task.record, held_while, until_ms)
     own = slot(keys, now, task.due_ms, task.band, task.queue)
-    found: bytes = shard.call("unique", (*first, keys.claims, *own), args)
+    found: bytes = shard.call("unique", (*first, keys.claims, keys.result(task.id), *own), args)
     holder = found.decode()
     if holder:
         shard.confirm((holder,))
     return holder
 
 
-def debounce(store: Store, task: Placed, most_wait_ms: int) -> str:
-    """Pushes the waiting task of the key ahead, or writes a new one; its id. Raises WrongState for a taken id."""
+def debounce(store: Store, task: Placed, latest_ms: int) -> str:
+    """Pushes the waiting task of the key ahead, or writes a new one; its id. Raises WrongState for a taken id.
+
+    ``latest_ms``: how far a new one may be pushed, 0 for any instant.
+    """
     shard = store.shard(task.queue)
-    return store.persist(shard, partial(_debounce, shard, task, most_wait_ms))
+    return store.persist(shard, partial(_debounce, shard, task, latest_ms))
 
 
-def _debounce(shard: Shard, task: Placed, most_wait_ms: int) -> str:
+def _debounce(shard: Shard, task: Placed, latest_ms: int) -> str:
     keys = shard.keys
     due, hint = task.due_ms, b""
     while True:
@@ -104,13 +111,13 @@ def _debounce(shard: Shard, task: Placed, most_wait_ms: int) -> str:
             keys.armed,
             keys.notify,
         )
-        table = KeyTable(*first, keys.claims, keys.stale)
+        table = KeyTable(*first, keys.claims, keys.stale, keys.result(task.id))
         index = table.add(*slot(keys, now, due, task.band, task.queue))
         page = bucket = 0
         if hint:
             page = table.add(keys.page(page_of(int(hint[1:].split(b":")[0]))))
             bucket = table.add(keys.segment(hint), keys.ready_beside(hint))
-        args: list[_Arg] = [now, task.id, task.record, due, most_wait_ms, index, page, bucket]
+        args: list[_Arg] = [now, task.id, task.record, due, latest_ms, index, page, bucket]
         what, value = shard.call("debounce", table.keys, args)
         if what == b"id":
             found: str = value.decode()

@@ -103,6 +103,11 @@ def pack(
     return head + body
 
 
+def has_nonce(record: bytes) -> bool:
+    """Whether its id may have been another task's before."""
+    return record[0] & (_NONCE | _EXTRAS) != 0
+
+
 def queue_and_band(record: bytes) -> tuple[str, int]:
     """Whose a record is, from the part that every script reads."""
     return record[_HEADER.size : _HEADER.size + record[_HEADER.size - 1]].decode(), record[_HEADER.size - 2]

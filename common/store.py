@@ -124,9 +124,13 @@ class Store:
         """What is known of a task; raises NotFound."""
         for shard in self.shards:
             (found,) = self.persist(shard, partial(waiting.locate, shard, [task_id], whole=True))
-            if not found or found[0] == b"done":
-                found = self._with_result(shard, task_id, found)
             if found:
+                return info(
+                    task_id, self._with_result(shard, task_id, found) if found[0] == b"done" else found
+                )
+        # Only now: in another shard there may be a later task of this id.
+        for shard in self.shards:
+            if found := self._with_result(shard, task_id, []):
                 return info(task_id, found)
         raise NotFound(_unknown(task_id))
 
@@ -223,14 +227,14 @@ class Store:
 def _schedule(shard: Shard, tasks: Sequence[Placed]) -> list[int]:
     keys = shard.keys
     now = shard.now_ms()
-    table = KeyTable(
-        keys.records, keys.runs, keys.timetable, keys.counts, keys.bands, keys.seq, keys.armed, keys.notify
-    )
+    first = (keys.records, keys.runs, keys.timetable, keys.counts, keys.bands, keys.seq, keys.armed)
+    table = KeyTable(*first, keys.notify, keys.claims)
     args: list[bytes | str | int] = [now]
     for task in tasks:
         at = table.add(*slot(keys, now, task.due_ms, task.band, task.queue))
         args += (task.id, task.record, at)
-    answers: list[int] = shard.call("schedule", table.keys, args)
+    results = [keys.result(task.id) for task in tasks if record.has_nonce(task.record)]
+    answers: list[int] = shard.call("schedule", [*table.keys, *results], args)
     shard.confirm([task.id for task in tasks])
     return answers
 
@@ -241,7 +245,8 @@ def _schedule_one(shard: Shard, task: Placed) -> int:
     is_ahead = opens_at(page) > shard.about_ms()
     if is_ahead and page in shard.pages:
         needed = (keys.records, keys.runs, keys.counts, keys.seq, keys.page(page))
-        answer: int = shard.call("schedule_one", needed, (task.id, task.record))
+        former = (keys.result(task.id),) if record.has_nonce(task.record) else ()
+        answer: int = shard.call("schedule_one", (*needed, *former), (task.id, task.record))
         if answer >= 0:
             shard.confirm((task.id,))
             return answer

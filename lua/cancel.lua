@@ -7,7 +7,7 @@
 -- Output  for each task: "cancelled" (now or before), "leased", "done", "dead", "unknown", or a need: "=<due>:..." that
 --         due time, band and queue are the true ones, "p<page>" that page has to be opened first
 -- Cost  O(tasks given)
--- States  delayed -> cancelled, ready -> cancelled, blocked -> cancelled
+-- States  delayed -> cancelled, ready -> cancelled, blocked -> cancelled, blocked -> delayed
 --
 -- A running task with that note is cancelled when it is retried, released or reclaimed.
 -- Dies before: nothing is cancelled. Dies after: the repeated call says "cancelled" again.

@@ -1,18 +1,21 @@
--- debounce: one task per key waits: each call gives it another due time and its own data, but no later than so long
--- after the first; where none waits, a new one is written.
+-- debounce: one task per key waits: each call gives it another due time and its own data, but none later than the first
+-- of them allows, and to a retry none before its own; where none waits, a new one is written.
 --
--- KEYS  1 records, 2 runs, 3 timetable, 4 counts, 5 bands, 6 seq, 7 armed, 8 notify, 9 claims, 10 stale;
---       11.. its slot: a page's list; or bucket, ready and wake lists; or ready and wake lists; then page and bucket
---       of the task that waits
+-- KEYS  1 records, 2 runs, 3 timetable, 4 counts, 5 bands, 6 seq, 7 armed, 8 notify, 9 claims, 10 stale,
+--       11 result of the new task; 12.. its slot: a page's list; or bucket, ready and wake lists; or ready and wake
+--       lists; then page and bucket of the task that waits
 -- ARGV  1 now in ms, 2 id of a new task, 3 record with placement 0, a nonce and the key's field, 4 due time in ms for
---       which the slot is, 5 longest time after the first call in ms, zero for any, 6 index in KEYS of the slot,
---       7 index of the page in which the task is believed to wait, zero for none, 8 of its bucket,
+--       which the slot is, 5 latest due time in ms that later calls may give a new task, zero for any, 6 index in KEYS
+--       of the slot, 7 index of the page in which the task is believed to wait, zero for none, 8 of its bucket,
 --       followed by its ready list
 -- Output  what it is and its value: "id" of the task that waits now; or a need: "due" the due time that it gets, "hint"
 --         "=<due>:..." where it stands, "page" to be opened first; or "taken", the id belongs to a task of another call
 -- Cost  O(1), and O(the record)
--- States  none -> delayed, none -> ready, delayed -> ready, ready -> delayed
+-- States  none -> delayed, none -> ready, delayed -> ready, ready -> delayed, done -> delayed, done -> ready,
+--         cancelled -> delayed, cancelled -> ready
 --
+-- An id that is used again: as in schedule.lua. The latest due time is an instant, and the same in each try, since what
+-- a try is asked for has to hold when the next one comes.
 -- Dies before: nothing has changed. Dies after: the repeated call finds its own nonce and changes nothing.
 
 -- include: expect
@@ -28,16 +31,17 @@
 -- include: declared
 -- include: take_out
 -- include: claim
+-- include: take_id
 
 local NEVER = 281474976710655
 local keys = {records = KEYS[1], runs = KEYS[2], timetable = KEYS[3], counts = KEYS[4], bands = KEYS[5],
-    seq = KEYS[6], armed = KEYS[7], notify = KEYS[8], claims = KEYS[9], stale = KEYS[10]}
+    seq = KEYS[6], armed = KEYS[7], notify = KEYS[8], claims = KEYS[9], stale = KEYS[10], result = KEYS[11]}
 local now, id, record, given = tonumber(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[4])
-local most_wait, index, page, bucket = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
-expect(now and given and most_wait and index and index > 10 and page and bucket and #ARGV == 8)
+local bound, index, page, bucket = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
+expect(now and given and bound and index and index > 11 and page and bucket and #ARGV == 8)
 local wanted, band, queue, _, nonce = header(record)
 local _, field = extras(nonce or "")
-expect(wanted and band <= 9 and field and id:byte() ~= 61)
+expect(wanted and band <= 9 and field and id:byte() ~= 61 and is_declared(11, "result:" .. id))
 local is_far = given > now and page_opens(given) > now
 local at = (is_far or given <= now) and index or index + 1
 expect(is_far and is_declared(index, "page:" .. page_member(given):sub(2))
@@ -55,9 +59,13 @@ if holder then
 end
 local waits = state == "waiting"
 if not waits then
-    latest = most_wait > 0 and now + most_wait or NEVER
+    latest = bound > 0 and bound or NEVER
 end
 local due = math.min(wanted, latest)
+-- A retry keeps its back-off: the latest time may be long past, and each call would run it at once.
+if waits and run and run.attempts > 0 then
+    due = math.max(due, run.due)
+end
 if due ~= given then
     return {"due", string.format("%.0f", due)}
 end
@@ -81,10 +89,8 @@ else
         return {"id", id}
     elseif redis.call("HEXISTS", keys.records, id) == 1 then
         return {"taken", id}
-    elseif before then
-        drop_claim(keys, id, before)
-        redis.call("HDEL", keys.runs, id)
     end
+    take_id(keys, id, before, keys.result)
 end
 
 local seq = redis.call("INCR", keys.seq) % 4294967296

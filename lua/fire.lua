@@ -13,7 +13,7 @@
 --         has to be cancelled first, 3 the tick was planned by other rules, or put off, and has to be planned anew
 --         first; head of the timetable; for each tick what became of it; the id of that waiting task or ""}
 -- Cost  O(ticks given)
--- States  none -> ready, none -> blocked, none -> cancelled
+-- States  none -> ready, none -> blocked, blocked -> cancelled
 --
 -- The tick's instant is compared and replaced here, so one of several schedulers fires, and a repeated call does not.
 -- Dies before: the tick is still due for the next scheduler. Dies after: tasks, history and next tick are all there.

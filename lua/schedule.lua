@@ -1,14 +1,17 @@
 -- schedule: writes new tasks, each into its page, the timetable or ready; a task whose id is there already is left as
 -- it is, so a call may be repeated.
 --
--- KEYS  1 records, 2 runs, 3 timetable, 4 counts, 5 bands, 6 seq, 7 armed, 8 notify;
---       9.. slots: a page's list; or bucket, ready and wake lists; or ready and wake lists
+-- KEYS  1 records, 2 runs, 3 timetable, 4 counts, 5 bands, 6 seq, 7 armed, 8 notify, 9 claims;
+--       10.. slots: a page's list; or bucket, ready and wake lists; or ready and wake lists; then, in the order of the
+--       tasks, the key of the result of each one whose record has a nonce
 -- ARGV  1 now in ms; then for each task: id, record with placement 0, index in KEYS of its slot
 -- Output  for each task: 1 written, 0 there already (a repeated call, or the id is taken), -1 the id belongs to a task
 --         of another call that is dead
 -- Cost  O(tasks given)
--- States  none -> delayed, none -> ready
+-- States  none -> delayed, none -> ready, done -> delayed, done -> ready, cancelled -> delayed, cancelled -> ready
 --
+-- An id of the caller's choice may be used again when its task is done or cancelled: the new task takes the place of
+-- the mark, and what the former one has left, a claim or a result, goes.
 -- Dies before: nothing is written. Dies after: the tasks are placed, the producer's repeated call changes nothing.
 
 -- include: expect
@@ -19,11 +22,14 @@
 -- include: arm
 -- include: ready
 -- include: place
+-- include: declared
+-- include: claim
+-- include: take_id
 
 local keys = {records = KEYS[1], runs = KEYS[2], timetable = KEYS[3], counts = KEYS[4], bands = KEYS[5],
-    seq = KEYS[6], armed = KEYS[7], notify = KEYS[8]}
+    seq = KEYS[6], armed = KEYS[7], notify = KEYS[8], claims = KEYS[9]}
 local now = tonumber(ARGV[1])
-expect(now and #KEYS >= 8 and #ARGV % 3 == 1)
+expect(now and #KEYS >= 9 and #ARGV % 3 == 1)
 
 -- The slot at an index of KEYS, for a task due then: one for all tasks that share it.
 local slots = {}
@@ -52,17 +58,27 @@ local function is_repeated(run, nonce)
     return ended_as(run) and (nonce == "" or nonce == run.nonce)
 end
 
-local ids, wanted = {}, {}
+local ids, wanted, chosen = {}, {}, {}
 for i = 2, #ARGV, 3 do
     local id, index = ARGV[i], tonumber(ARGV[i + 2])
     local due, band, queue, _, nonce = header(ARGV[i + 1])
     -- What reserve.lua would not take: an id that no caller may choose, a queue that members cannot name.
-    expect(due and band <= 9 and not id:find("[^%w._:@/+-]") and not queue:find(":", 1, true) and index and index > 8)
+    expect(due and band <= 9 and not id:find("[^%w._:@/+-]") and not queue:find(":", 1, true) and index and index > 9)
     ids[#ids + 1] = id
     wanted[#wanted + 1] = {due, band, queue, nonce, slot_at(due, band, queue, index)}
+    if nonce ~= "" then
+        chosen[#chosen + 1] = id
+    end
 end
 if #ids == 0 then
     return {}
+end
+-- The results come last in KEYS.
+local results = {}
+for n, id in ipairs(chosen) do
+    local at = #KEYS - #chosen + n
+    expect(at > 9 and is_declared(at, "result:" .. id))
+    results[id] = KEYS[at]
 end
 
 local counted, answers = {}, {}
@@ -79,8 +95,8 @@ local function write(id, record, nonce, placement, text)
         record:sub(1, 1) .. struct.pack(">I4", placement) .. record:sub(6)) == 0 then
         return run and run.state == "x" and nonce ~= "" and nonce ~= run.nonce and -1 or 0
     end
-    if text then
-        redis.call("HDEL", keys.runs, id)
+    if text or results[id] then
+        take_id(keys, id, run, results[id])
     end
     return 1
 end

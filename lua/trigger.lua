@@ -1,15 +1,16 @@
 -- trigger: tasks of a schedule that somebody asks for beside its ticks: now, or for planned instants of the past.
 --
 -- KEYS  1 schedules, 2 records, 3 runs, 4 timetable, 5 counts, 6 bands, 7 seq, 8 armed, 9 notify, 10 followers,
---       11 schedule, 12 history, 13 backfilled, 14 ready, 15 wake
+--       11 schedule, 12 history, 13 backfilled, 14 ready, 15 wake, 16 claims; then the key of the result of each task
 -- ARGV  1 now in ms, 2 schedule's name, 3 its definition hash, 4 what: "triggered" or "backfilled", 5 overlap ("allow",
 --       else they line up behind the run that goes on), 6 forced: "1" to repeat what has run before; then for each
 --       task three: planned instant, id, record
 -- Output  for each task: "ready", "blocked", or "there" if there is or was one; or -1 alone if the definition has
 --         changed
 -- Cost  O(tasks given)
--- States  none -> ready, none -> blocked
+-- States  none -> ready, none -> blocked, done -> ready, done -> blocked, cancelled -> ready, cancelled -> blocked
 --
+-- An id that is used again, which has to be forced while its mark is there: as in schedule.lua.
 -- Dies before: nothing is made. Dies after: the repeated call finds the tasks there, or their marks, or their instants
 -- among those that were backfilled.
 
@@ -25,15 +26,19 @@
 -- include: follow
 -- include: make
 -- include: note
+-- include: declared
+-- include: claim
+-- include: take_id
 
 local BACKFILLED = 10000
 local keys = {schedules = KEYS[1], records = KEYS[2], runs = KEYS[3], timetable = KEYS[4], counts = KEYS[5],
     bands = KEYS[6], seq = KEYS[7], armed = KEYS[8], notify = KEYS[9], followers = KEYS[10], schedule = KEYS[11],
-    history = KEYS[12], backfilled = KEYS[13], ready = KEYS[14], wake = KEYS[15]}
+    history = KEYS[12], backfilled = KEYS[13], ready = KEYS[14], wake = KEYS[15], claims = KEYS[16]}
 local now, name, hash, what, forced = tonumber(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], ARGV[6] == "1"
-expect(now and #KEYS == 15 and #ARGV >= 6 and #ARGV % 3 == 0 and (what == "triggered" or what == "backfilled"))
+expect(now and #ARGV >= 6 and #ARGV % 3 == 0 and #KEYS == 14 + #ARGV / 3
+    and (what == "triggered" or what == "backfilled"))
 for i = 7, #ARGV, 3 do
-    expect(tonumber(ARGV[i]) and header(ARGV[i + 2]))
+    expect(tonumber(ARGV[i]) and header(ARGV[i + 2]) and is_declared(14 + (i + 2) / 3, "result:" .. ARGV[i + 1]))
 end
 local stored = redis.call("HGET", keys.schedules, name)
 if not stored or stored:sub(1, #hash) ~= hash then
@@ -54,7 +59,8 @@ for i = 7, #ARGV, 3 do
     local planned, id = ARGV[i], ARGV[i + 1]
     local made = "there"
     if not is_there(planned, id) then
-        redis.call("HDEL", keys.runs, id)
+        local before = redis.call("HGET", keys.runs, id)
+        take_id(keys, id, before and run_parts(before), KEYS[14 + (i + 2) / 3])
         made = make(keys, now, id, ARGV[i + 2], ARGV[5] ~= "allow" and in_flight(keys, last) and last)
         note(keys, {what = what, id = id, at = now, planned = tonumber(planned), blocked = made == "blocked" or nil})
         if what == "backfilled" then

@@ -83,11 +83,12 @@ class App(Registry):
 
         ``expires``: a time like ``ts``; not begun by then, the task is dropped as cancelled, with that reason.
         ``debounce``: a key of the queue: one task of that key waits, and each call gives it a new time and its own
-        data, but no later than ``max_wait_s`` after the first. ``unique``: a key too: while a task of it waits (or
-        runs, with ``unique_while="running"``, or for ``unique_for_s`` from its scheduling on, even if it is done),
-        nothing is scheduled. Both return the id of the task that is there then. ``durability``: "replicas:N" or "aof":
-        returns when N replicas have the task, or when it is on the server's disk. Raises BadInput, WrongState (the id of
-        a dead task), StoreUnavailable (repeat the call with the same id), NotDurable (see docs/tasks.md) and WrongServer.
+        data, but no later than ``max_wait_s`` after the first, and a retry no earlier than its own. ``unique``: a key
+        too: while a task of it waits (or runs, with ``unique_while="running"``, or for ``unique_for_s`` from its
+        scheduling on, even if it is done), nothing is scheduled. Both return the id of the task that is there then.
+        ``durability``: "replicas:N" or "aof": returns when N replicas have the task, or when it is on the server's disk.
+        Raises BadInput, WrongState (the id of a dead task; with a key also of one that runs or has another key),
+        StoreUnavailable (repeat the call with the same id), NotDurable (see docs/tasks.md) and WrongServer.
         """
         settings = self._settings or self._ready()
         if durability is not None:

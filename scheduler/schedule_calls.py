@@ -183,7 +183,8 @@ def trigger(
     args: Arguments = [shard.now_ms(), name, definition.hash, what, config.overlap, int(forced)]
     for planned_ms, task_id, body in tasks:
         args += (planned_ms, task_id, body)
-    answers: list[bytes | int] = shard.call("trigger", [*fixed, *own, *lists], args)
+    former = (keys.claims, *(keys.result(task_id) for _, task_id, _ in tasks))
+    answers: list[bytes | int] = shard.call("trigger", [*fixed, *own, *lists, *former], args)
     if answers == [-1]:
         return None
     return [answer.decode() for answer in answers if isinstance(answer, bytes)]

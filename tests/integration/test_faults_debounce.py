@@ -5,10 +5,11 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
-from oncue import App, BadInput, Task
+from oncue import App, BadInput, Task, WrongState
 from oncue.common.store import Store
 from tests.support.product import START_MS, FixedClock, Hands, Passes, app_on, opened, running
 from tests.support.servers import RedisServer
@@ -48,6 +49,29 @@ def test_a_steady_stream_starves_nothing(
     # At 3 s after the first the task is due; the call of that instant still pushes nothing beyond it.
     (first, *_) = ran(app, clock, passes, hands(), 9000, 3)
     assert first == (3000, 6)
+
+
+class RunningClock(FixedClock):
+    """A millisecond passes between two looks, as it does where a round trip takes that long."""
+
+    looks = 0
+
+    def now_ms(self) -> int:
+        self.looks += 1
+        assert self.looks < 100, "the call goes round and round"
+        self.pass_ms(1)
+        return self.ms
+
+
+def test_a_call_beyond_the_longest_wait_returns_however_long_a_round_trip_takes(
+    valkey: RedisServer, namespace: str
+) -> None:
+    with opened(valkey, namespace, clock=RunningClock()) as store:
+        app = app_on(store)
+        task_id = app.schedule_task(at(60_000), 1, debounce="K", max_wait_s=30)
+        due = app.get(task_id).due
+        assert due is not None
+        assert at(30_000) < due.timestamp() < at(30_100)
 
 
 def test_under_eight_threads_one_entry_is_pending_at_the_end(valkey: RedisServer, namespace: str) -> None:
@@ -112,6 +136,24 @@ def test_a_unique_task_is_there_once(app: App, store: Store, clock: FixedClock, 
     assert app.schedule_task(None, 5, unique="K") == second
     clock.pass_ms(30_001)
     assert app.schedule_task(None, 6, unique="K") not in (first, second)
+
+
+@pytest.mark.parametrize(
+    "key", [{"debounce": "K"}, {"unique": "K"}, {"unique": "K", "unique_while": "running"}]
+)
+def test_a_call_with_key_and_id_is_repeated_while_its_task_waits_and_refused_where_it_asks_for_another(
+    app: App, hands: MakeHands, key: dict[str, Any]
+) -> None:
+    worker = hands()
+    for _ in range(2):
+        assert app.schedule_task(None, 1, id="mine", **key) == "mine"
+    (task,) = worker.reserve()
+    if "unique_while" in key:
+        assert app.schedule_task(None, 1, id="mine", **key) == "mine"
+    else:
+        with pytest.raises(WrongState, match="the id mine belongs to another task already"):
+            app.schedule_task(None, 1, id="mine", **key)
+    worker.complete(task)
 
 
 def test_a_task_that_has_not_begun_in_time_is_dropped(app: App, clock: FixedClock, hands: MakeHands) -> None:

@@ -145,10 +145,10 @@ def _audit_marks(found: _Found) -> None:
 
 
 def _audit_claims(found: _Found) -> None:
-    """A claim names a task that is there, or is remembered: it goes with it."""
-    client, keys = found.lua.client, found.lua.keys
-    known = set(found.records) | set(found.runs)
-    assert {claim[6:] for claim in client.hgetall(keys.claims).values()} <= known
+    """A claim names a task that was made for its key, and is there or is remembered: it goes with it."""
+    known = found.runs | found.records
+    for field_of, claim in found.lua.client.hgetall(found.lua.keys.claims).items():
+        assert field_of in known.get(claim[6:], b""), f"{claim[6:]!r} is claimed for {field_of!r}"
 
 
 def _audit_counts(found: _Found, places: dict[bytes, list[str]]) -> dict[str, dict[str, int]]:

@@ -167,16 +167,22 @@ class Lua:
 
     def schedule(self, now: int, *new: Task) -> Call:
         k = self.keys
-        table = KeyTable(k.records, k.runs, k.timetable, k.counts, k.bands, k.seq, k.armed, k.notify)
+        table = KeyTable(
+            k.records, k.runs, k.timetable, k.counts, k.bands, k.seq, k.armed, k.notify, k.claims
+        )
         args: list[Arg] = [now]
         for task in new:
             args += (task.id, task.record, table.add(*slot(k, now, task.due, task.band, task.queue)))
-        return self.call("schedule", table.keys, args)
+        return self.call("schedule", [*table.keys, *self._former(*new)], args)
 
     def schedule_one(self, task: Task) -> Call:
         k = self.keys
         fixed = [k.records, k.runs, k.counts, k.seq, k.page(page_of(task.due))]
-        return self.call("schedule_one", fixed, [task.id, task.record])
+        return self.call("schedule_one", [*fixed, *self._former(task)], [task.id, task.record])
+
+    def _former(self, *new: Task) -> list[bytes]:
+        """Where former tasks of the same ids may have left results."""
+        return [self.keys.result(task.id) for task in new if task.nonce]
 
     def open_page(self, now: int, page: int, *buckets: bytes, most: int = 200) -> Call:
         k = self.keys
@@ -358,26 +364,28 @@ class Lua:
     def unique(self, now: int, task: Task, held_while: str = "waiting", until: int = 0) -> Call:
         k = self.keys
         fixed = [k.records, k.runs, k.timetable, k.counts, k.bands, k.seq, k.armed, k.notify, k.claims]
-        own = slot(k, now, task.due, task.band, task.queue)
-        return self.call("unique", [*fixed, *own], [now, task.id, task.record, held_while, until])
+        keys = [*fixed, k.result(task.id), *slot(k, now, task.due, task.band, task.queue)]
+        return self.call("unique", keys, [now, task.id, task.record, held_while, until])
 
     def debounce(
-        self, now: int, task: Task, wait: int = 0, due: int | None = None, old: Task | None = None
+        self, now: int, task: Task, latest: int = 0, due: int | None = None, old: Task | None = None
     ) -> Call:
         """``due`` is that of the slot; ``old`` says where the task that waits is believed to be."""
         k = self.keys
         fixed = (k.records, k.runs, k.timetable, k.counts, k.bands, k.seq, k.armed, k.notify, k.claims)
-        table, given = KeyTable(*fixed, k.stale), task.due if due is None else due
+        table = KeyTable(*fixed, k.stale, k.result(task.id))
+        given = task.due if due is None else due
         index = table.add(*slot(k, now, given, task.band, task.queue))
         page = table.add(k.page(page_of(old.due))) if old else 0
         own = table.add(k.segment(old.bucket), k.ready_beside(old.bucket)) if old else 0
-        return self.call("debounce", table.keys, [now, task.id, task.record, given, wait, index, page, own])
+        return self.call("debounce", table.keys, [now, task.id, task.record, given, latest, index, page, own])
 
     def debounced(self, now: int, task: Task, wait: int = 0) -> str:
         """As producers call it, until the task stands where it ought to; its id."""
         due, old = task.due, None
+        latest = now + wait if wait else 0
         while True:
-            what, value = self.debounce(now, task, wait, due, old).run()
+            what, value = self.debounce(now, task, latest, due, old).run()
             if what in (b"id", b"taken"):
                 return str(value.decode())
             if what == b"due":
@@ -460,7 +468,8 @@ class Lua:
         keys += [k.followers, k.schedule(name), k.history(name), k.backfilled(name)]
         args: list[Arg] = [now, name, known, what, overlap, int(forced)]
         args += (arg for task in tasks for arg in (task.due, task.id, task.record))
-        return self.call("trigger", [*keys, k.ready(queue, band), k.wake(queue)], args)
+        keys += [k.ready(queue, band), k.wake(queue), k.claims, *(k.result(task.id) for task in tasks)]
+        return self.call("trigger", keys, args)
 
     def put_schedule(
         self,

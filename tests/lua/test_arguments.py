@@ -33,11 +33,12 @@ SAME = tasks(MANY + 8, DUE)
 HELD = [Held("held0", 0), Held("held1", 0)]
 LEASES = [held.lease for held in HELD]
 BUCKET = SAME[0].bucket
+CHOSEN = Task("n1", nonce=b"12345678")
 KEYED = Task("keyed", NOW, nonce=b"12345678", claim=b"dq:key")
 
 VALID: dict[str, Callable[[Lua, list[Held]], Call]] = {
-    "schedule": lambda lua, held: lua.schedule(NOW, Task("n1"), Task("n2", DUE + 1), Task("n3", FAR)),
-    "schedule_one": lambda lua, held: lua.schedule_one(Task("n4", FAR)),
+    "schedule": lambda lua, held: lua.schedule(NOW, CHOSEN, Task("n2", DUE + 1), Task("n3", FAR)),
+    "schedule_one": lambda lua, held: lua.schedule_one(CHOSEN._replace(due=FAR)),
     "open_page": lambda lua, held: lua.open_page(NOW, page_of(FAR), Task("", FAR).bucket),
     "promote": lambda lua, held: lua.promote(DUE, [("q", 5)], BUCKET),
     "reserve": lambda lua, held: lua.reserve(NOW, Asked("r", 2), Asked("q"), segments=[BUCKET]),
@@ -51,7 +52,7 @@ VALID: dict[str, Callable[[Lua, list[Held]], Call]] = {
     "reclaim": lambda lua, held: lua.reclaim(NOW + LEASE, *LEASES),
     "guard": lambda lua, held: lua.guard(NOW + 500, "q", "r"),
     "unique": lambda lua, held: lua.unique(NOW, KEYED, "running", NOW + 9),
-    "debounce": lambda lua, held: lua.debounce(NOW, KEYED, 50, old=Task("far", FAR)),
+    "debounce": lambda lua, held: lua.debounce(NOW, KEYED, NOW + 50, old=Task("far", FAR)),
     "purge": lambda lua, held: lua.purge(NOW, "held0"),
     "trim": lambda lua, held: lua.trim(NOW, 5, 1000, 2, 3000),
     "redrive": lambda lua, held: lua.redrive(NOW, Task("held0")),
@@ -212,7 +213,7 @@ def test_a_slot_that_points_at_a_fixed_key_or_beyond_the_last_is_refused(
 ) -> None:
     lua, held = full
     for call in (lua.schedule(NOW, Task("new")), lua.retry(NOW, NOW, held[0])):
-        for index in (0, 1, 8, len(call.keys), len(call.keys) + 1):
+        for index in (0, 1, 8, 9, len(call.keys), len(call.keys) + 1):
             refused(lua, call.given(args=[*call.args[:-1], index]))
 
 

@@ -233,6 +233,22 @@ def test_a_retry_that_waits_is_pushed_too(lua: Lua) -> None:
     assert (held.failed, held.due) == (1, DUE + 90)
 
 
+@pytest.mark.parametrize(
+    ("answer", "keeps"),
+    [("failed", True), ("throttled", True), ("nothing", False)],
+    ids=lambda value: str(value),
+)
+def test_a_call_brings_no_retry_nearer_than_its_back_off(lua: Lua, answer: str, keeps: bool) -> None:
+    lua.debounced(NOW, pushed(1), 2000)
+    lua.retry(DUE, FAR, take(lua, DUE), counted=answer).run()
+    for n, now in enumerate((DUE + 1, NOW + 2000, NOW + 9000), 2):
+        assert lua.debounced(now, pushed(n, now + 500), 2000) == "d1"
+        (found,) = lua.locate(now, "d1").run()
+        assert found[1] == (FAR if keeps else min(now + 500, NOW + 2000))
+    assert lua.client.hget(lua.keys.records, "d1")[-1:] == b"4"
+    assert lua.debounced(NOW + 9001, pushed(5, FAR + 7), 2000) == "d1"
+
+
 def test_a_thousand_pushes_leave_nothing(lua: Lua) -> None:
     for n in range(500):
         lua.debounced(NOW, pushed(n, (FAR if n % 2 else DUE) + n % 9))
@@ -274,5 +290,17 @@ def test_a_redriven_task_holds_its_key_again_but_not_from_another_queue(lua: Lua
     assert write(lua, 1, due=NOW) == ("u0" if into == "q" else "u1")
     audit(lua, NOW)
     lua.complete(NOW, *lua.take_all(NOW, Asked("q"), Asked("other"))).run()
+    lua.sweep(NOW + KEEP + STEP).run()
+    assert lua.client.hlen(lua.keys.claims) == 0
+
+
+def test_a_redriven_task_runs_beside_a_newer_one_that_has_its_key_by_then(lua: Lua) -> None:
+    write(lua, 0, due=NOW)
+    lua.bury(NOW, take(lua, NOW)).run()
+    assert write(lua, 1, due=NOW) == "u1"
+    lua.redrive(NOW, unique(0)).run()
+    assert lua.states(NOW, "u0", "u1") == ["ready", "ready"]
+    assert write(lua, 2, due=NOW) == "u1"
+    lua.complete(NOW, *lua.take_all(NOW)).run()
     lua.sweep(NOW + KEEP + STEP).run()
     assert lua.client.hlen(lua.keys.claims) == 0

@@ -131,11 +131,15 @@ class ShardMachine(RuleBasedStateMachine):
         nonce = next(self.numbers).to_bytes(8, "big")
         task = Task(f"mine:{number}", max(0, self.now + offset), queue, 5, b"x", nonce)
         before = self.model.tasks.get(task.id)
-        there = before is not None and before.state in ("waiting", "leased", "dead")
-        expected = 1 if not there else -1 if before and before.state == "dead" else 0
+        expected = 1 if not self._is_there(task.id) else -1 if before and before.state == "dead" else 0
         assert self.lua.schedule_alone(self.now, task) == expected
         if expected == 1:
             self.model.tasks[task.id] = Known(task, task.due)
+
+    def _is_there(self, task_id: str) -> bool:
+        """Whether an id is in use, so that no other task can have it."""
+        known = self.model.tasks.get(task_id)
+        return known is not None and known.state in ("waiting", "leased", "dead")
 
     @step(number=range(2), offset=INSTANTS, life=[0, 1, 1000, 70_000])
     def schedule_what_expires(self, number: int, offset: int, life: int) -> None:
@@ -159,7 +163,9 @@ class ShardMachine(RuleBasedStateMachine):
         if pending:
             (known,) = pending
             assert found == known.task.id
-            known.due, known.task = min(due, known.latest), task._replace(id=found)
+            # A retry keeps its back-off.
+            earliest = known.due if known.attempts else 0
+            known.due, known.task = max(min(due, known.latest), earliest), task._replace(id=found)
         else:
             assert found == task.id
             for known in self.model.tasks.values():
@@ -169,14 +175,16 @@ class ShardMachine(RuleBasedStateMachine):
 
     @step(
         key="xy",
+        mine=[None, 0, 1, 2],
         offset=INSTANTS,
         running=BOTH,
         hold=[0, 0, 90_000],
     )
-    def unique(self, key: str, offset: int, running: bool, hold: int) -> None:
+    def unique(self, key: str, mine: int | None, offset: int, running: bool, hold: int) -> None:
         number = next(self.numbers)
         due = max(0, self.now + offset)
-        task = Task(f"u:{number}", due, "a", 5, b"x", number.to_bytes(8, "big"), 0, b"ua:" + key.encode())
+        task_id = f"u:{number}" if mine is None else f"mine:{mine}"
+        task = Task(task_id, due, "a", 5, b"x", number.to_bytes(8, "big"), 0, b"ua:" + key.encode())
         states = {"waiting", *(("leased",) if running else ())}
         holders = [
             known
@@ -187,8 +195,9 @@ class ShardMachine(RuleBasedStateMachine):
         ]
         call = self.lua.unique(self.now, task, "running" if running else "waiting", hold and self.now + hold)
         found = call.run().decode()
-        assert found == call.run().decode() == (holders[0].task.id if holders else task.id)
-        if not holders:
+        made = "" if self._is_there(task.id) else task.id
+        assert found == call.run().decode() == (holders[0].task.id if holders else made)
+        if not holders and made:
             for known in self.model.tasks.values():
                 known.claims = known.claims and known.task.claim != task.claim
             self.model.tasks[found] = Known(task, due, latest=hold and self.now + hold, claims=True)
@@ -316,7 +325,7 @@ class ShardMachine(RuleBasedStateMachine):
             if known.state in ("done", "cancelled") and known.forgotten_at <= self.now:
                 if (
                     known.claims
-                    and known.task.id[0] == "u"
+                    and known.task.claim[:1] == b"u"
                     and known.state == "done"
                     and known.latest > self.now
                 ):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 from oncue.common.keys import PAGE_MS, page_of
 from tests.lua.support import (
     KEEP,
@@ -35,6 +37,7 @@ def walk(lua: Lua) -> None:
     _claimed(lua)
     _schedules(lua)
     _late(lua)
+    _used_again(lua)
 
 
 def _late(lua: Lua) -> None:
@@ -69,6 +72,38 @@ def _wished(lua: Lua) -> None:
         ends = (lua.retry(now, now, held), lua.release(now, held), lua.reclaim(now + LEASE, held.lease))
         ends[n].run()
         lua.cancel_wherever(now, f"after{n}")
+    for name in ("ahead", "behind-it"):
+        lua.trigger(FAR, "wished", Task(name, FAR, "y"), queue="y").run()
+    for name in ("ahead", "behind-it"):
+        lua.cancel_wherever(FAR, name)
+
+
+def _used_again(lua: Lua) -> None:
+    """Ids whose tasks are done or cancelled are given to others, by each script that takes ids."""
+    now, name, numbers = FAR + LEASE, "used-again", count()
+    lua.put_schedule(name, far(now)).run()
+
+    def ended(state: str, due: int) -> Task:
+        """A task with the id of one that has ended so."""
+        number = next(numbers)
+        task = Task(f"used{number}", now, "v", nonce=b"%8d" % number)
+        lua.schedule(now, task).run()
+        if state == "done":
+            lua.complete(now, *lua.take_all(now, Asked("v"))).run()
+        else:
+            lua.cancel_wherever(now, task.id)
+        return task._replace(due=due, nonce=b"again%3d" % number)
+
+    for state in ("done", "cancelled"):
+        for due in (now, now + 500):
+            lua.schedule(now, ended(state, due)).run()
+            lua.unique(now, ended(state, due)._replace(claim=b"uv:%d" % next(numbers))).run()
+            lua.debounced(now, ended(state, due)._replace(claim=b"dv:%d" % next(numbers)))
+        lua.complete(now, *lua.take_all(now, Asked("v"))).run()
+        again = [ended(state, now), ended(state, now)]
+        lua.trigger(now, name, *again, forced=True, queue="v").run()
+        lua.cancel_wherever(now, again[1].id)
+        lua.cancel_wherever(now, again[0].id)
 
 
 def _delayed(lua: Lua) -> None:
@@ -204,13 +239,12 @@ def _schedules(lua: Lua) -> None:
 
 
 def _overlaps(lua: Lua, now: int) -> None:
-    for n, overlap in enumerate(("queue", "queue", "replace", "allow")):
+    ticks = (("line", "queue"), ("fire", "queue"), ("fire", "replace"), ("fire", "allow"))
+    for n, (kind, overlap) in enumerate(ticks):
         at = now + n * 60_000
-        task = Task(f"over{n}", at)
+        tick = fired(Task(f"over{n}", at), at, kind)
         missed = Tick("missed", at - 9, "down", at - 5, 4)
-        lua.fire_all(
-            at, "report", at, at + 60_000, missed, fired(task, at, "line"), fired(task, at), overlap=overlap
-        ).run()
+        lua.fire_all(at, "report", at, at + 60_000, missed, tick, overlap=overlap).run()
     lua.trigger(now, "report", Task("by-hand", now), Task("again", now)).run()
     lua.trigger(now, "report", Task("past", now - 60_000), what="backfilled").run()
     lua.cancel(now, Task("over1"), Task("again"), Task("over3")).run()
