@@ -34,12 +34,15 @@ class Worker:
         lease_ms: int = 15_000,
         health: Callable[[bool], None] = lambda well: None,
         children: Children | None = None,
+        before_first: Callable[[], None] | None = None,
     ) -> None:
         """``weights`` and ``policies`` by queue, each with a default; ``health`` is told of a lost and found server.
 
-        ``children`` run the handlers of ``isolation="process"``: without them such a handler is refused.
+        ``children`` run the handlers of ``isolation="process"``: without them such a handler is refused. ``before_first`` is
+        called before the first handler begins, perhaps more than once.
         """
         self._hand = Hand(threads)
+        self._before_first = before_first
         self._grip = Grip(store, self._hand)
         self._finisher = Finisher(store.shard, self._hand, store.keep_finished_ms)
         self._renewer = Renewer(store.shard, self._hand, lease_ms)
@@ -87,14 +90,20 @@ class Worker:
             thread.start()
 
     def _begin(self, tasks: Sequence[Task]) -> None:
-        for task in tasks:
-            task.hold_by(self._grip)
+        self._prepare(tasks)
         self._runner.start(tasks)
 
     def _begin_batch(self, tasks: Sequence[Task]) -> None:
+        self._prepare(tasks)
+        self._runner.start_batch(tasks)
+
+    def _prepare(self, tasks: Sequence[Task]) -> None:
         for task in tasks:
             task.hold_by(self._grip)
-        self._runner.start_batch(tasks)
+        before_first = self._before_first
+        if tasks and before_first is not None:
+            before_first()
+            self._before_first = None
 
     def alive(self) -> bool:
         """Whether all threads still run, of which each is needed."""

@@ -8,19 +8,21 @@ import os
 import sys
 import threading
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from oncue.cli.failure import NO, OK
 from oncue.cli.health import Health
 from oncue.cli.lifeline import Lifeline
 from oncue.cli.signals import Signals
-from oncue.cli.stopper import Stopper
 from oncue.common import notify
 from oncue.common.clock import sleep_s
 from oncue.common.errors import OncueError, StoreUnavailable
 from oncue.common.faults import Backoff
 from oncue.common.store import Store
 from oncue.common.wait import Nudge
+
+if TYPE_CHECKING:
+    from oncue.cli.stopper import Stopper
 
 _log = logging.getLogger("oncue.role")
 
@@ -29,7 +31,7 @@ class Role:
     """Signals are caught from its making on: before anything is in hand the first one ends the process, exit code 0."""
 
     def __init__(
-        self, store: Store, lifeline: int | None, *, reloads: bool = False, stopper: Stopper | None = None
+        self, store: Store, lifeline: int | None, *, reloads: bool = False, stopper: "Stopper | None" = None
     ) -> None:
         """``stopper``: where code of others may keep this process from ending."""
         self._store = store
@@ -87,7 +89,7 @@ class Role:
         ``turns_within_s``: how soon each thread of a living role speaks through ``health``, if it does so at all times.
         """
         if self._stopper is not None:
-            self._stopper.begin(self._nudge)
+            self._stopper.watch_over(self._nudge)
         self._at_work = True
         self._notice_dying_threads()
         start()
@@ -124,14 +126,9 @@ class Role:
                 self._signals.reload = False
                 again_s = _reloaded(reload, backoff)
             waits = [wait_s for wait_s in (period_s, again_s) if wait_s is not None]
-            self._nudge.wait_s(min(waits, default=None), *self._stoppers())
+            others = [] if self._stopper is None else self._stopper.look_after()
+            self._nudge.wait_s(min(waits, default=None), *others)
         return OK
-
-    def _stoppers(self) -> list[int]:
-        if self._stopper is not None and self._stopper.is_gone():
-            self._stopper = None
-            self._nudge.on_signals()
-        return [] if self._stopper is None else [self._stopper.fileno()]
 
     def _tell(self, well: bool) -> None:
         where = self._store.link.address.shown

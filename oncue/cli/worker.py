@@ -72,12 +72,9 @@ def worker(
     _become_default(loaded)
     loaded.use(store, config.max_data_bytes)
     # A process that has a parent of ours is killed by that, and built-in handlers keep nobody from stopping.
-    needs_stopper = lifeline is None and any(
-        handler.isolation == "thread" for handler in loaded.handlers.values()
-    )
-    role = Role(
-        store, lifeline, stopper=Stopper(config.stop_timeout_s, _HANDING_BACK_S) if needs_stopper else None
-    )
+    is_needed = lifeline is None and any(one.isolation == "thread" for one in loaded.handlers.values())
+    stopper = Stopper(config.stop_timeout_s, _HANDING_BACK_S) if is_needed else None
+    role = Role(store, lifeline, stopper=stopper)
     role.reach()
     policies = {name: queue.retry for name, queue in config.queues.items()}
     engine = Worker(
@@ -89,6 +86,7 @@ def worker(
         lease_ms=round(config.lease_s * 1000),
         health=role.health,
         children=None if app is None else Children(app, asdict(config), policies),
+        before_first=None if stopper is None else stopper.ensure,
     )
 
     def stop() -> None:

@@ -263,6 +263,7 @@ def test_a_worker_that_still_hands_back_is_not_killed_for_that(
 
 def test_a_worker_whose_stopper_was_killed_stops_all_the_same(start: Start, app: App) -> None:
     process = start("--stop-timeout-s", "0.3")
+    finished(app, app.schedule_task(None, 1, "plain"))
     last_resort = stopper(process)
     last_resort.kill()
     eventually(lambda: not last_resort.is_running(), what="the worker's notice of it")
@@ -273,8 +274,12 @@ def test_a_worker_whose_stopper_was_killed_stops_all_the_same(start: Start, app:
     assert app.get(task_id).state == "ready"
 
 
-def test_the_stopper_ends_with_its_worker(start: Start) -> None:
+def test_a_worker_that_has_run_nothing_has_no_stopper_and_the_stopper_ends_with_its_worker(
+    start: Start, app: App
+) -> None:
     process = start()
+    assert process.children() == []
+    finished(app, app.schedule_task(None, 1, "plain"))
     last_resort = stopper(process)
     process.kill()
     eventually(lambda: not last_resort.is_running() or last_resort.status() == psutil.STATUS_ZOMBIE)
