@@ -1,20 +1,31 @@
 """Put: a definition takes the place of another one, after what was due by that one, and in the shard of its queue."""
 
+from collections import Counter
+from collections.abc import Sequence
 from functools import partial
 
-from oncue.common.errors import WrongState
+from oncue.common.errors import BadInput, CronError, WrongState
 from oncue.common.shard import Shard
 from oncue.common.store import Store
-from oncue.scheduler.catch_up import missed_ticks
+from oncue.scheduler.catch_up import Missed, missed_ticks
 from oncue.scheduler.definition import Definition
 from oncue.scheduler.fire import Fire
 from oncue.scheduler.move import HANDED_OVER, arrive, hand_over
 from oncue.scheduler.replan import settle
-from oncue.scheduler.schedule_calls import BY_HAND, FIRE_FIRST, Origin, after, decided_ms, put_schedules
+from oncue.scheduler.schedule_calls import (
+    BY_HAND,
+    FIRE_FIRST,
+    NO_TICK,
+    Origin,
+    after,
+    decided_ms,
+    put_schedules,
+)
 from oncue.scheduler.schedule_calls import resume as call_resume
 from oncue.scheduler.standing import Stored, find
 
 _ATTEMPTS = 5
+_Instants = tuple[int | None, int | None]
 
 
 def bring(store: Store, entry: Stored, home: Shard, known: bytes, origin: Origin = BY_HAND) -> bool:
@@ -24,16 +35,20 @@ def bring(store: Store, entry: Stored, home: Shard, known: bytes, origin: Origin
     """
     if entry.shard is home:
         return True
+    backlog = _Backlog(store, entry.shard)
     for _ in range(_ATTEMPTS):
-        code, told = store.persist(entry.shard, partial(hand_over, entry, known, origin))
-        if code == HANDED_OVER:
-            if arrive(store, entry, home, told):
-                return True
-        elif code == FIRE_FIRST:
-            store.persist(entry.shard, partial(_fire_first, entry.shard, [entry.name]))
-        else:
+        while True:
+            code, told = store.persist(entry.shard, partial(hand_over, entry, known, origin))
+            if code != FIRE_FIRST:
+                break
+            backlog.fire([entry.name])
+        if code != HANDED_OVER:
             return False
-    raise _cannot_be_fired(entry.name)
+        if arrive(store, entry, home, told):
+            return True
+    raise WrongState(
+        f"schedule {entry.name} is put again and again while it is moved: look at it, and try again"
+    )
 
 
 def put(
@@ -50,31 +65,59 @@ def put(
     store.persist(shard, partial(settle, shard, {entry.config.timezone for entry in definitions}))
     definitions = [entry.renewed() for entry in definitions]
     answers = dict.fromkeys((entry.name for entry in definitions), FIRE_FIRST)
-    for _ in range(_ATTEMPTS):
-        late = [entry for entry in definitions if answers[entry.name] == FIRE_FIRST]
+    backlog = _Backlog(store, shard)
+    while late := [entry for entry in definitions if answers[entry.name] == FIRE_FIRST]:
         found = store.persist(shard, partial(put_schedules, shard, late, origin, replaces))
         answers |= {entry.name: answer for entry, answer in zip(late, found, strict=True)}
-        if FIRE_FIRST not in found:
-            return [answers[entry.name] for entry in definitions]
-        store.persist(
-            shard, partial(_fire_first, shard, [name for name in answers if answers[name] == FIRE_FIRST])
-        )
-    raise _cannot_be_fired(late[0].name)
+        backlog.fire([name for name in answers if answers[name] == FIRE_FIRST])
+    return [answers[entry.name] for entry in definitions]
 
 
-def _cannot_be_fired(name: str) -> WrongState:
-    return WrongState(f"schedule {name} has a tick that is due and cannot be fired: it stays as it was")
+class _Backlog:
+    """What is due of some schedules in a shard: however much it is, it is fired, as long as each step brings it further."""
+
+    def __init__(self, store: Store, shard: Shard) -> None:
+        self._store, self._shard = store, shard
+        self._found: dict[str, _Instants] = {}
+        self._idle: Counter[str] = Counter()
+
+    def fire(self, names: Sequence[str]) -> None:
+        """One step; raises WrongState of a schedule that stood where it stands for several of them."""
+        found = self._store.persist(self._shard, partial(_fire_first, self._shard, names)) if names else {}
+        for name, instants in found.items():
+            self._idle[name] = self._idle[name] + 1 if self._found.get(name) == instants else 0
+            if self._idle[name] == _ATTEMPTS:
+                raise WrongState(
+                    f"schedule {name} has a tick that is due and cannot be fired: it stays as it was"
+                )
+        self._found |= found
 
 
-def _fire_first(shard: Shard, names: list[str]) -> None:
-    """Fires what is due, by the definitions that are there, and writes down what those that are paused have skipped."""
+def _fire_first(shard: Shard, names: Sequence[str]) -> dict[str, _Instants]:
+    """Fires what is due, by the definitions that are there, and writes down what those that are paused have skipped.
+
+    The instants that it has found, of the tick in the timetable and of the one that is kept.
+    """
     now = shard.now_ms()
     entries = [entry for name in names for entry in find(shard, name)]
     due = [(f"t{entry.name}".encode(), entry.at_ms) for entry in entries if entry.at_ms is not None]
     Fire(shard, patience_ms=0)(due, [])
     for entry in entries:
         if entry.state == "paused":
-            resume(entry, entry.read(), now, stay=True)
+            _write_down(entry, now)
+    return {entry.name: (entry.at_ms, entry.number("planned")) for entry in entries}
+
+
+def _write_down(entry: Stored, now_ms: int) -> None:
+    """What a paused schedule has skipped; of one that cannot be read here that is its next tick, all that is known of it."""
+    try:
+        definition = entry.read()
+    except (BadInput, CronError):
+        planned = entry.number("planned")
+        skipped = [] if planned is None else [Missed(planned, planned, 1, "paused")]
+        call_resume(entry.shard, entry.name, entry.hash, NO_TICK, skipped, now_ms, stay=True)
+    else:
+        resume(entry, definition, now_ms, stay=True)
 
 
 def resume(entry: Stored, definition: Definition, now_ms: int, *, stay: bool = False) -> int:
@@ -86,5 +129,5 @@ def resume(entry: Stored, definition: Definition, now_ms: int, *, stay: bool = F
     if planned is not None and planned <= now_ms:
         skipped = missed_ticks(definition.rule, planned, now_ms + 1, "paused")
     decided = decided_ms(definition, entry.fields.get("through"), entry.fields.get("wall"))
-    after_ms = after(now_ms, decided)
-    return call_resume(entry.shard, definition, skipped, now_ms, after_ms, stay=stay)
+    tick = definition.next_tick(after(now_ms, decided))
+    return call_resume(entry.shard, entry.name, definition.hash, tick, skipped, now_ms, stay=stay)

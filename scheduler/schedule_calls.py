@@ -15,6 +15,9 @@ CREATED, EDITED, SAME, CHANGED_MEANWHILE, OUTDATED, FIRE_FIRST = 1, 2, 0, -1, -2
 
 Arguments = list[bytes | str | int]
 
+NO_TICK = ("", "", "")
+"""What scripts are told of a next tick where there is none, or none is known."""
+
 
 class Origin(NamedTuple):
     """A file and the revision of it that is being put; both "" for what a program puts."""
@@ -125,18 +128,19 @@ def after(now_ms: int, decided_ms: int) -> int:
 
 def resume(
     shard: Shard,
-    definition: Definition,
+    name: str,
+    known: bytes,
+    tick: Sequence[int | str],
     skipped: Sequence[Missed],
     now_ms: int,
-    after_ms: int,
     *,
     stay: bool = False,
 ) -> int:
-    """1 resumed, 0 it is not paused, -1 it is not there or has been edited meanwhile.
+    """1 resumed, 0 it is not paused, -1 it is not there or its definition has another hash than this.
 
-    With ``stay`` what was skipped is written down, and it stays paused.
+    ``tick`` is what scripts are told of the next one. With ``stay`` what was skipped is written down, and it stays paused.
     """
-    keys, name = shard.keys, definition.name
+    keys = shard.keys
     fixed = (
         keys.timetable,
         keys.schedules,
@@ -146,7 +150,7 @@ def resume(
         keys.armed,
         keys.notify,
     )
-    args: Arguments = [now_ms, name, definition.hash, *definition.next_tick(after_ms), "1" if stay else ""]
+    args: Arguments = [now_ms, name, known, *tick, "1" if stay else ""]
     for stretch in skipped:
         args += (stretch.first_ms, stretch.last_ms, stretch.number)
     answer: int = shard.call("resume", [*fixed, keys.schedule(name), keys.history(name)], args)

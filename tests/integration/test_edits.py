@@ -1,0 +1,91 @@
+"""What is due when a schedule is edited: done by the definition that it came from, however much it is, if it can be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+import pytest
+
+from oncue import App
+from oncue.common.configtypes import ScheduleConfig
+from oncue.common.store import Store
+from oncue.scheduler.definition import HASH_BYTES
+from oncue.scheduler.schedules import apply
+from tests.support.product import HOUR_MS, MINUTE_MS, START_MS, FixedClock, Passes, app_on, opened
+from tests.support.servers import RedisServer
+
+FILE = "/etc/oncue.yaml"
+
+
+@pytest.fixture
+def store(valkey: RedisServer, namespace: str, clock: FixedClock) -> Iterator[Store]:
+    with opened(valkey, namespace, shards=2, clock=clock) as found:
+        yield found
+
+
+@pytest.fixture
+def app(store: Store) -> App:
+    return app_on(store)
+
+
+def entry(name: str, queue: str = "default", **settings: Any) -> ScheduleConfig:
+    usual = ScheduleConfig(name, "0 * * * *", "UTC", queue, None, catch_up="all", overlap="allow")
+    return replace(usual, **settings)
+
+
+def other_queue(store: Store) -> str:
+    """One that another shard has than the usual one."""
+    return next(name for name in "abcdefgh" if store.shard(name) is not store.shard("default"))
+
+
+def make_newer(store: Store, name: str) -> None:
+    """Stored as by a newer oncue, with a key that is unknown here."""
+    shard = store.shard("default")
+    text: bytes = shard.command("HGET", shard.keys.schedules, name)
+    entries: dict[str, Any] = msgspec.json.decode(text[HASH_BYTES:])
+    body = msgspec.json.encode(entries | {"moon": "full"})
+    shard.command("HSET", shard.keys.schedules, name, b"0" * HASH_BYTES + body)
+
+
+def hours(app: App, name: str, what: str) -> list[int]:
+    """The hours, counted from the start, that something became of."""
+    found = [event["planned"] for event in app.schedules.history(name) if event["what"] == what]
+    return sorted((planned - START_MS) // HOUR_MS for planned in found)
+
+
+@pytest.mark.parametrize("moves", [False, True])
+def test_a_paused_schedule_that_cannot_be_read_here_does_not_keep_a_file_from_being_put(
+    app: App, store: Store, clock: FixedClock, moves: bool
+) -> None:
+    apply(store, [entry("one"), entry("two")], FILE)
+    app.schedules.pause("one", by="ada")
+    make_newer(store, "one")
+    clock.ms = START_MS + 2 * HOUR_MS + 1
+    queue = other_queue(store) if moves else "default"
+    edited = [entry("one", queue, priority=7), entry("two", priority=7)]
+    assert sorted(apply(store, edited, FILE).changes) == ["edited one", "edited two"]
+    found = app.schedules.get("one")
+    assert (found.state, found.by, found.reason) == ("paused", "ada", "")
+    assert hours(app, "one", "skipped") == [1]
+    clock.ms = START_MS + 4 * HOUR_MS + 1
+    app.schedules.resume("one")
+    assert hours(app, "one", "skipped") == [1, 3, 4]
+    clock.ms = START_MS + 5 * HOUR_MS + 1
+    Passes(store)()
+    assert hours(app, "one", "fired") == [5]
+
+
+@pytest.mark.parametrize("moves", [False, True])
+def test_an_edit_first_fires_all_that_is_due_however_much_it_is(
+    app: App, store: Store, clock: FixedClock, moves: bool
+) -> None:
+    minutes = entry("one", cron="* * * * *", catch_up_max=1000)
+    apply(store, [minutes], FILE)
+    clock.ms = START_MS + 600 * MINUTE_MS + 1
+    queue = other_queue(store) if moves else "default"
+    assert apply(store, [replace(minutes, queue=queue, priority=7)], FILE).changes == ["edited one"]
+    found = app.schedules.get("one")
+    assert (found.fired, found.next_ms) == (600, START_MS + 601 * MINUTE_MS)
