@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from oncue.common.configkeys import unknown_key
+from oncue.common.configkeys import EXAMPLES, unknown_key
 from oncue.common.configsection import Section
 from oncue.common.errors import BadInput, CronError
 from oncue.common.exclusion import check_entry, is_name
 from oncue.common.icalendar import read_calendar
+from oncue.common.mended import advised, example, renamed
 from oncue.common.problem import Problem
 from oncue.common.scalar import found
 from oncue.common.yamlfile import Entry, Node
@@ -40,7 +41,7 @@ class Calendars:
         section = Section(self._file, f"calendars.{name}", [])
         if not _NAME.fullmatch(name):
             allowed = "a letter and up to 63 of the characters A-Z a-z 0-9 _ . -"
-            section.blame(entry, "", f"a calendar's name is {allowed}")
+            section.blame(entry, "", advised(f"a calendar's name is {allowed}", renamed(name, "days")))
         dates = tuple(self._entries(section, entry.node))
         self.faults += section.faults
         return None if section.faults else dates
@@ -103,12 +104,14 @@ def _checked(section: Section, key: str, node: Node) -> Iterator[str]:
 
 
 def _check(section: Section, key: str, place: Node, text: str, calendars: Mapping[str, object]) -> None:
+    line = _line(key)
     try:
         if is_name(text) and calendars:
+            line = f"{key}: [{next(iter(calendars))}]"
             raise BadInput(unknown_key(text, calendars).replace("unknown key", "unknown calendar"))
         check_entry(text)
     except (BadInput, CronError) as error:
-        section.blame(place, key, str(error).removeprefix("exclude: "))
+        section.blame(place, key, advised(str(error).removeprefix("exclude: "), line))
 
 
 def _texts(section: Section, key: str, node: Node, allowed: str) -> Iterator[tuple[Node, str]]:
@@ -117,4 +120,9 @@ def _texts(section: Section, key: str, node: Node, allowed: str) -> Iterator[tup
         if isinstance(item.value, str) and item.value:
             yield item, item.value
         else:
-            section.blame(item, key, f"found {found(item.value)}; allowed: {allowed}")
+            section.blame(item, key, f"found {found(item.value)}; allowed: {allowed}; write {_line(key)}")
+
+
+def _line(key: str) -> str:
+    """What to write instead; a calendar that is a plain list has no key for its dates."""
+    return example(key) if key else EXAMPLES["dates"]

@@ -11,6 +11,7 @@ from oncue.common.configsection import Section
 from oncue.common.configtypes import QueueConfig
 from oncue.common.errors import BadInput
 from oncue.common.keys import queue_name
+from oncue.common.mended import advised, example, renamed
 from oncue.common.problem import Problem
 from oncue.common.retry import RetryPolicy
 from oncue.common.yamlfile import Entry, Node
@@ -41,13 +42,14 @@ def read(path: str) -> Source:
     """Read a file. Raises `Refused` where it is no YAML document."""
     document = yamlfile.read(path)
     top = Section(path, "", document.faults)
-    entries = top.mapping(document.root)
+    entries = top.mapping(document.root, example("schedules"))
     settings = top.take(entries, SETTINGS, beside=SECTIONS)
     if "password" in settings and "password_file" in settings:
         top.blame(entries["password_file"], "password_file", "password is set too; give one of them")
-    queues = _queues(top.inside("queues"), _node(entries, "queues"))
-    schedules = top.inside("schedules").mapping(_node(entries, "schedules"))
-    calendars = Calendars(path, top.inside("calendars").mapping(_node(entries, "calendars")))
+    named = _section(top, entries, "queues")
+    queues = {name: _queue(top.inside("queues"), name, entry) for name, entry in named.items()}
+    schedules = _section(top, entries, "schedules")
+    calendars = Calendars(path, _section(top, entries, "calendars"))
     revision = calendars.revision(document.digest)
     emptied = "schedules" in entries and not schedules
     return Source(
@@ -67,17 +69,17 @@ def _node(entries: dict[str, Entry], key: str) -> Node:
     return entries[key].node if key in entries else _NOTHING
 
 
-def _queues(section: Section, node: Node) -> dict[str, QueueConfig]:
-    return {name: _queue(section, name, entry) for name, entry in section.mapping(node).items()}
+def _section(top: Section, entries: dict[str, Entry], key: str) -> dict[str, Entry]:
+    return top.inside(key).mapping(_node(entries, key), example(key))
 
 
 def _queue(section: Section, name: str, entry: Entry) -> QueueConfig:
     try:
         queue_name(name)
     except BadInput as error:
-        section.blame(entry, name, str(error))
+        section.blame(entry, name, advised(str(error), renamed(name, "queue")))
     inside = section.inside(name)
-    entries = inside.mapping(entry.node)
+    entries = inside.mapping(entry.node, "{weight: 2}")
     values = inside.take(entries, QUEUE, beside=("retry",), later=LATER_QUEUE)
     retry = read_retry(inside.inside("retry"), _node(entries, "retry"))
     return QueueConfig(**values, retry=RetryPolicy(**retry))

@@ -17,6 +17,7 @@ from oncue.common.configwork import KEYS as WORK_KEYS
 from oncue.common.configwork import read_work
 from oncue.common.errors import CronError
 from oncue.common.localtime import first_ms
+from oncue.common.mended import advised, mended, renamed
 from oncue.common.problem import Problem
 from oncue.common.rule import Rule
 from oncue.common.walltime import wall_clock
@@ -48,7 +49,8 @@ def read_schedule(
     """Check one entry of `schedules`. Returns it, or its faults."""
     section = Section(given.file, f"schedules.{name}", [], schedule=name)
     if not _NAME.fullmatch(name):
-        section.blame(entry, "", "a schedule's name has 1 to 128 of the characters A-Z a-z 0-9 _ . -")
+        allowed = "a schedule's name has 1 to 128 of the characters A-Z a-z 0-9 _ . -"
+        section.blame(entry, "", advised(allowed, renamed(name, "schedule")))
     values = _values(section, entry, given)
     entries, usual = entry.node.entries, {"timezone": given.timezone, "queue": _DEFAULT_QUEUE, "cron": None}
     work = read_work(section, entries, given.max_data_bytes)
@@ -84,7 +86,7 @@ def _is_whole(section: Section, schedule: Entry) -> bool:
 
 
 def _values(section: Section, schedule: Entry, given: Surroundings) -> dict[str, Any]:
-    entries = section.mapping(schedule.node)
+    entries = section.mapping(schedule.node, '{cron: "30 2 * * *"}')
     if not isinstance(schedule.node.value, dict | None):
         return {}
     cut_off = _cut_off(entries)
@@ -111,7 +113,7 @@ def _renamed(
         try:
             renamed["anchor_ms"] = first_ms("anchor", anchor, wall_clock(values.get("timezone", timezone)))
         except CronError as error:
-            section.blame(entries["anchor"], "anchor", str(error).removeprefix("anchor: "))
+            section.blame(entries["anchor"], "anchor", _told(error, "anchor"))
     return renamed
 
 
@@ -141,10 +143,17 @@ def _check(section: Section, schedule: Entry, config: ScheduleConfig) -> None:
         kind = next((key for key in entries if key in _KINDS), "cron")
         key = error.field if error.field in _SETTLES else kind
         hint = f"; {comment}" if key == "cron" and cron and cron.node.after.lstrip().startswith("#") else ""
-        section.blame(entries.get(key, schedule), key, f"{str(error).removeprefix(key + ': ')}{hint}")
+        section.blame(entries.get(key, schedule), key, f"{_told(error, key)}{hint}")
         return
     for key, message in _without_effect(config, entries.keys()):
         section.blame(entries[key], key, message)
+
+
+def _told(error: CronError, key: str) -> str:
+    """What is wrong with the value of a key; what is wrong with it beside others is mended by no example."""
+    message = str(error).removeprefix(f"{key}: ")
+    own = "found " in message and error.code not in ("order", "never")
+    return advised(message, mended(key, SCHEDULE[key], None)) if own and key in SCHEDULE else message
 
 
 def _without_effect(config: ScheduleConfig, given: Collection[str]) -> Iterator[tuple[str, str]]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from oncue.common.configkeys import Key, unknown_key
 from oncue.common.errors import BadInput
-from oncue.common.mended import mended
+from oncue.common.mended import advised, mended
 from oncue.common.problem import Problem
 from oncue.common.scalar import kind
 from oncue.common.yamlfile import Entry, Node
@@ -31,11 +31,10 @@ class Section:
             Problem(self.file, place.line, place.column, self._path(key), message, self.schedule)
         )
 
-    def mapping(self, node: Node) -> dict[str, Entry]:
-        """The entries of a mapping; a section that is left empty has none."""
+    def mapping(self, node: Node, line: str) -> dict[str, Entry]:
+        """The entries of a mapping; a section that is left empty has none. `line` is what to write instead of no mapping."""
         if node.value is not None and not isinstance(node.value, dict):
-            written = '; write {cron: "30 2 * * *"}' if self.name == f"schedules.{self.schedule}" else ""
-            self.blame(node, "", f"found {kind(node.value)}; allowed: keys with values{written}")
+            self.blame(node, "", f"found {kind(node.value)}; allowed: keys with values; write {line}")
         return node.entries
 
     def take(
@@ -56,18 +55,9 @@ class Section:
             try:
                 values[name] = keys[name].take(entry.node.value)
             except BadInput as error:
-                self.blame(entry, name, self._advised(str(error), name, keys[name], entry))
+                line = mended(name, keys[name], entry.node.value)
+                self.blame(entry, name, advised(str(error), line))
         return values
-
-    def _advised(self, message: str, name: str, key: Key, entry: Entry) -> str:
-        """The fault of a schedule's value with the line to write instead, unless what refused it says that."""
-        if (
-            not self.schedule
-            or key.usable(entry.node.value)
-            or not (line := mended(name, key, entry.node.value))
-        ):
-            return message
-        return f"{message}; write {line}"
 
     def _path(self, key: str) -> str:
         return ".".join(part for part in (self.name, key) if part)

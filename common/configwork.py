@@ -10,14 +10,16 @@ from oncue.common.configdata import check_size, plain_data
 from oncue.common.configkeys import HTTP, WORK
 from oncue.common.configsection import Section
 from oncue.common.errors import BadInput
+from oncue.common.mended import advised, example
 from oncue.common.scalar import found, has_surrogate, kind
 from oncue.common.secret import Secret
-from oncue.common.work import QUEUES, VARIABLE, Call, Command, Request, Work, check_header
+from oncue.common.work import QUEUES, VARIABLE, Call, Command, Request, Work, check_header, check_url
 from oncue.common.yamlfile import Entry, Node
 
 KEYS = ("command", "http", "env", *WORK)
 """All that is read here."""
 
+_WORDS = "allowed: a list of words, the program first"
 _OF_COMMANDS = ("shell", "env", "cwd")
 
 
@@ -28,8 +30,8 @@ def read_work(section: Section, entries: Mapping[str, Entry], max_bytes: int) ->
     if runs is None:
         return {}
     given = {key: entry for key, entry in entries.items() if key in WORK}
-    values = section.take(given, WORK)
     before = len(section.faults)
+    values = section.take(given, WORK)
     try:
         work = _command(section, entries, values) if runs == "command" else _call(section, entries, values)
     except ValueError as error:
@@ -56,28 +58,33 @@ def _blame_idle(section: Section, entries: Mapping[str, Entry], runs: str | None
 def _command(section: Section, entries: Mapping[str, Entry], values: dict[str, Any]) -> Work:
     node = entries["command"].node
     command: str | tuple[str, ...]
+    if "shell" in entries and "shell" not in values:
+        raise ValueError("shell")  # blamed already; what the command should look like depends on it
     if values.get("shell"):
         if not isinstance(node.value, str) or not node.value:
-            section.blame(node, "command", f"found {found(node.value)}; with shell: true one text in quotes")
+            wrong = f"found {found(node.value)}; with shell: true one text in quotes"
+            section.blame(node, "command", advised(wrong, 'command: "ls | wc -l"'))
         command = str(node.value)
     else:
         command = _words(section, node)
     env: dict[str, str | Secret] = {}
     if "env" in entries:
-        env = _texts(section.inside("env"), entries["env"].node, _check_variable)
+        env = _texts(section, "env", entries, _check_variable)
     return Command(command=command, env=env, **values)
 
 
 def _words(section: Section, node: Node) -> tuple[str, ...]:
     if isinstance(node.value, str) and node.value:
-        section.blame(node, "command", f"found one text; write {_mended(node.value)}, or add shell: true")
+        section.blame(
+            node, "command", f"found one text, which goes with shell: true; write {_mended(node.value)}"
+        )
         return (node.value,)
     words: list[str] = []
     for item in node.value if isinstance(node.value, list) else [node]:
         if not isinstance(item.value, str):
             number = isinstance(item.value, int | float) and not isinstance(item.value, bool)
-            hint = f'write "{item.value}"' if number else "allowed: a list of words, the program first"
-            section.blame(item, "command", f"found {found(item.value)}; {hint}")
+            hint = f'write "{item.value}"' if number else _WORDS
+            section.blame(item, "command", advised(f"found {found(item.value)}; {hint}", example("command")))
         words.append(str(item.value))
     return tuple(words)
 
@@ -88,22 +95,30 @@ def _mended(text: str) -> str:
     except ValueError:
         words = []
     if not words or len(text) > 200:
-        return "a list of words, the program first"
+        return example("command")
     return f"command: [{', '.join(msgspec.json.encode(word).decode() for word in words)}]"
+
+
+def _mended_http(text: str) -> str:
+    try:
+        check_url(text)
+    except ValueError:
+        return example("http")
+    return f"http: {{url: {text:.100}}}"
 
 
 def _call(section: Section, entries: Mapping[str, Entry], values: dict[str, Any]) -> Work:
     inside = section.inside("http")
     node = entries["http"].node
-    known = {} if isinstance(node.value, str) else inside.mapping(node)
+    known = {} if isinstance(node.value, str) else inside.mapping(node, example("http"))
     request = inside.take(known, HTTP, beside=("headers", "body"))
     if "headers" in known:
-        request["headers"] = _texts(inside.inside("headers"), known["headers"].node, check_header)
+        request["headers"] = _texts(inside, "headers", known, check_header)
     if "body" in known:
         request["body"] = plain_data(inside.inside("body"), known["body"].node)
     if isinstance(node.value, str):
-        section.blame(node, "http", f"found a text; write http: {{url: {node.value:.100}}}")
-    elif "url" not in known:
+        section.blame(node, "http", f"found a text; write {_mended_http(node.value)}")
+    elif isinstance(node.value, dict | None) and "url" not in known:
         inside.blame(entries["http"], "url", "is missing; write http: {url: https://HOST/PATH}")
     if "url" not in request:
         raise ValueError("http")
@@ -111,18 +126,19 @@ def _call(section: Section, entries: Mapping[str, Entry], values: dict[str, Any]
 
 
 def _texts(
-    section: Section, node: Node, check: Callable[[str, str | Secret], None]
+    outer: Section, key: str, entries: Mapping[str, Entry], check: Callable[[str, str | Secret], None]
 ) -> dict[str, str | Secret]:
-    """Texts and secrets by name."""
+    """Texts and secrets by name, under `key`."""
     texts: dict[str, str | Secret] = {}
-    for name, entry in section.mapping(node).items():
+    section = outer.inside(key)
+    for name, entry in section.mapping(entries[key].node, example(key)).items():
         value = _text(section, name, entry.node)
         if value is None:
             continue
         try:
             check(name, value)
         except ValueError as error:
-            section.blame(entry, name, str(error))
+            section.blame(entry, name, advised(str(error), example(key)))
         texts[name] = value
     return texts
 
@@ -136,7 +152,8 @@ def _text(section: Section, name: str, node: Node) -> str | Secret | None:
         if place in Secret.__struct_fields__ and isinstance(entry.node.value, str) and entry.node.value:
             return Secret(**{place: entry.node.value})
     quote = isinstance(value, int | float)
-    hint = f'write "{str(value).lower()}"' if quote else "allowed: text, {file: PATH} or {env: NAME}"
+    allowed = 'allowed: text, {file: PATH} or {env: NAME}; write "text"'
+    hint = f'write "{str(value).lower()}"' if quote else allowed
     section.blame(node, name, f"found {kind(value)}; {hint}")
     return None
 

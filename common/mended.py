@@ -1,35 +1,34 @@
-"""Mended: the line to write instead of a schedule's value that cannot be taken."""
+"""Mended: the line to write instead of what the file has and cannot be taken."""
 
 import difflib
+import re
 
-from oncue.common.configkeys import Key
+from oncue.common.configkeys import EXAMPLES, Key
 
 _TRUTHS = {"yes": "true", "on": "true", "true": "true", "no": "false", "off": "false", "false": "false"}
-_EXAMPLES = {
-    "cron": '"30 2 * * *"',
-    "every": "90m",
-    "rrule": '"FREQ=WEEKLY;BYDAY=MO"',
-    "timezone": "Europe/Berlin",
-    "anchor": "2026-12-24T09:00",
-    "dtstart": "2026-12-24T09:00",
-    "start": "2026-12-24T09:00",
-    "end": "2026-12-24T09:00",
-    "jitter": "5m",
-    "catch_up_within": "6h",
-    "count": "10",
-    "catch_up_max": "100",
-    "queue": "reports",
-    "priority": "5",
-    "enabled": "true",
-}
+_SAID = re.compile(r"[;,] (?:write (?!it )|did you mean |type |remove )")
+
+
+def advised(message: str, line: str) -> str:
+    """A fault with the line to write instead, unless it says that already, nearer to what was meant."""
+    return message if _SAID.search(message) else f"{message}; write {line}"
 
 
 def mended(name: str, key: Key, value: object) -> str:
-    """`key: value` with the nearest value that the key takes, else with an example; "" for keys that have none."""
+    """`key: value` with the nearest value that the key takes, else with an example."""
     nearest = _nearest(key, value.strip().lower()) if isinstance(value, str) else ""
-    choice = key.names[0] if key.names else ""
-    written = nearest or _EXAMPLES.get(name, choice)
-    return f"{name}: {written}" if written else ""
+    return f"{name}: {nearest or key.example}"
+
+
+def example(name: str) -> str:
+    """`key: value` for a key whose value is a mapping or a list."""
+    return f"{name}: {EXAMPLES[name]}"
+
+
+def renamed(name: str, start: str) -> str:
+    """The nearest name of letters, digits and `_`; one that has none of them at its beginning begins with `start`."""
+    nearest = re.sub(r"[^A-Za-z0-9_]+", "_", name[:60]).strip("_")
+    return nearest if nearest[:1].isascii() and nearest[:1].isalpha() else f"{start}_{nearest}".rstrip("_")
 
 
 def _nearest(key: Key, text: str) -> str:
@@ -38,4 +37,5 @@ def _nearest(key: Key, text: str) -> str:
         return str(int(text))
     if text in _TRUTHS and key.usable(_TRUTHS[text] == "true"):
         return _TRUTHS[text]
-    return next(iter(difflib.get_close_matches(text[:40], key.names, n=1)), "")
+    names = {name.lower(): name for name in key.names}
+    return next((names[name] for name in difflib.get_close_matches(text[:40], names, n=1)), "")

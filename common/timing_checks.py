@@ -46,7 +46,7 @@ def check(timing: Timing, kind: str) -> None:
         if kind not in kinds and getattr(timing, name) != getattr(_USUAL, name):
             _refuse(key, f"goes with {' and '.join(kinds)} alone; this schedule has {kind}")
     if kind == "rrule" and timing.dtstart is None:
-        _refuse("dtstart", "is missing; an rrule needs its first instant, such as dtstart: 2026-01-05T09:00")
+        _refuse("dtstart", "is missing; an rrule needs its first instant; write dtstart: 2026-01-05T09:00")
     if timing.on_excluded != "skip" and not timing.exclude:
         _refuse("on_excluded", "has no effect without exclude")
     if not 0 <= timing.jitter_s <= MAX_JITTER_S:

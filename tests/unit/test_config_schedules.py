@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from oncue.common.config import ScheduleConfig, check, load
-from oncue.common.configkeys import SCHEDULE
 
 Write = Callable[[str], str]
 
@@ -188,14 +187,3 @@ def test_each_setting_of_a_schedule_enters_the_definition_hash_once_it_is_not_th
 def test_a_fault_of_a_schedule_says_what_to_write_instead(write: Write, schedule: str, line: str) -> None:
     (found,) = problems_of(write, schedule)
     assert found.endswith(line)
-
-
-TOGETHER = ("rrule", "anchor", "from", "dtstart", "count", "catch_up_max", "on_excluded", "end", "start")
-"""What needs another key beside it, or does not go with `cron`."""
-
-
-def test_a_line_that_is_offered_instead_of_a_faulty_one_can_be_used(write: Write) -> None:
-    for key in SCHEDULE:
-        kind = "" if key in ("cron", "every", "rrule") else "cron: '@daily', "
-        first = problems_of(write, f"a: {{{kind}{key}: [x]}}")[0]
-        assert not problems_of(write, f"a: {{{kind}{first.rpartition('write ')[2]}}}") or key in TOGETHER, key

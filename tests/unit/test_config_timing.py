@@ -104,7 +104,7 @@ def problems_of(write: Write, text: str, calendars: str = "") -> list[str]:
         ("{cron: '@daily', from: end}", "3:23: schedules.a.from: goes with every alone; this schedule has cron"),
         ("{every: 5m, anchor: noon}", "3:18: schedules.a.anchor: found 'noon'; write it in ISO 8601; allowed are"),
         ("{every: 5m, days: both}", "3:18: schedules.a.days: goes with cron alone; this schedule has every"),
-        ("{rrule: FREQ=DAILY}", "3:3: schedules.a.dtstart: is missing; an rrule needs its first instant, such as"),
+        ("{rrule: FREQ=DAILY}", "3:3: schedules.a.dtstart: is missing; an rrule needs its first instant; write dtstart"),
         ("{rrule: FREQ=DAILY;BYDAY=MO,TU, dtstart: 2026-01-01T00:00}",
          "3:34: schedules.a.rrule: in braces a comma ends a value: quote the rrule"),
         ("{rrule: FREQ=DALY, dtstart: 2026-01-01T00:00}", "3:7: schedules.a.rrule: FREQ: found 'DALY'; allowed are"),

@@ -88,7 +88,7 @@ def test_a_program_cannot_create_what_no_worker_could_run() -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ('{every: 1m, command: dump -f "a b"}', '2:27: schedules.a.command: found one text; write command: ["dump", "-f", "a b"], or'),
+        ('{every: 1m, command: dump -f "a b"}', '2:27: schedules.a.command: found one text, which goes with shell: true; write command: ["dump", "-f", "a b"]'),
         ("{every: 1m, command: [sleep, 5]}", '2:35: schedules.a.command: found the number 5; write "5"'),
         ("{every: 1m, command: []}", "2:18: schedules.a.command: the command is empty"),
         ("{every: 1m, command: {a: b}}", "found a mapping; allowed: a list of words, the program first"),
