@@ -9,18 +9,19 @@ from random import Random
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
-from hypothesis.stateful import RuleBasedStateMachine, invariant, run_state_machine_as_test
+from hypothesis.stateful import invariant, run_state_machine_as_test
 
 from oncue.common.keys import page_of
 from tests.lua.audit import audit, leftovers
+from tests.lua.line import Line
 from tests.lua.support import KEEP, LEASE, NOW, Asked, Held, Lua, Task
 from tests.lua.wander import CHANCE, step, wander
+from tests.lua.ways import WAYS
 from tests.support.servers import Server
 
 QUEUES = ("a", "7.b")
 ALLOWED_LOST = 1
 LONG_WALKS = (1, 2)
-STATE_OF = {"complete": "done", "retry": "waiting", "release": "waiting", "bury": "dead"}
 
 
 @dataclass
@@ -34,6 +35,7 @@ class Known:
     ends: int = 0
     lost: int = 0
     failed: int = 0
+    throttled: int = 0
     forgotten_at: int = 0
     answered: str = ""
     attempts: int = 0
@@ -42,6 +44,7 @@ class Known:
     expired: bool = False
     latest: int = 0
     claims: bool = False
+    behind: str = ""
 
     @property
     def is_cancelled(self) -> bool:
@@ -63,12 +66,35 @@ class Model:
         known.state = state
         key = known.task.queue, state
         self.totals[key] = self.totals.get(key, 0) + 1
+        self.let_go(known)
+
+    def lined_up(self, task: Task, behind: str) -> None:
+        state = "blocked" if behind else "waiting"
+        self.tasks[task.id] = Known(task, task.due, state, behind=behind)
+
+    def is_in_flight(self, task_id: str) -> bool:
+        known = self.tasks.get(task_id)
+        return known is not None and known.state in ("waiting", "leased", "blocked")
+
+    def let_go(self, ended: Known) -> None:
+        for known in self._behind(ended):
+            known.state = "waiting"
+
+    def passed_over(self, blocked: Known) -> None:
+        """What stands behind it moves up in the line."""
+        for known in self._behind(blocked):
+            known.behind = blocked.behind
+
+    def _behind(self, one: Known) -> list[Known]:
+        return [
+            known for known in self.tasks.values() if known.state == "blocked" and known.behind == one.task.id
+        ]
 
     def numbers(self, queue: str) -> dict[str, int]:
         """Tasks by state; done and cancelled count all that there ever were."""
         numbers = {state: number for (name, state), number in self.totals.items() if name == queue}
         for known in self.tasks.values():
-            if known.task.queue == queue and known.state in ("waiting", "leased", "dead"):
+            if known.task.queue == queue and known.state in ("waiting", "blocked", "leased", "dead"):
                 numbers[known.state] = numbers.get(known.state, 0) + 1
         return numbers
 
@@ -78,7 +104,7 @@ PAUSES = (1, 499, 1000, 5000, LEASE, 60_000, 120_000)
 BOTH = (True, False)
 
 
-class ShardMachine(RuleBasedStateMachine):
+class ShardMachine(Line):
     """One shard, one clock, and a model of it."""
 
     server: Server
@@ -217,11 +243,13 @@ class ShardMachine(RuleBasedStateMachine):
     def _cancel(self, ids: list[str]) -> None:
         for task_id in ids:
             known = self.model.tasks[task_id]
-            expected = "cancelled" if known.state == "waiting" else known.state
+            expected = "cancelled" if known.state in ("waiting", "blocked") else known.state
             assert self.lua.cancel_wherever(self.now, task_id) == expected
             if known.state == "leased":
                 known.wished = True
-            if known.state == "waiting":
+            if known.state == "blocked":
+                self.model.passed_over(known)
+            if known.state in ("waiting", "blocked"):
                 self._cancelled(known)
 
     @step(chance=CHANCE, offset=INSTANTS)
@@ -316,6 +344,8 @@ class ShardMachine(RuleBasedStateMachine):
                     self._cancelled(known)
                 else:
                     known.state = "waiting" if known.lost <= ALLOWED_LOST else "dead"
+                    if known.state == "dead":
+                        self.model.let_go(known)
 
     @step()
     def guard_and_sweep(self) -> None:
@@ -367,7 +397,8 @@ class ShardMachine(RuleBasedStateMachine):
             assert known.state == "waiting", f"{held.id} was given twice"
             assert known.due <= self.now, f"{held.id} was given early"
             assert not known.is_dropped(self.now), f"{held.id} was given, and ought not to run any more"
-            assert (held.failed, held.lost, held.due) == (known.failed, known.lost, known.due)
+            counted = held.attempts, held.failed, held.lost, held.throttled, held.due
+            assert counted == (known.attempts, known.failed, known.lost, known.throttled, known.due)
             known.state, known.token, known.ends = "leased", held.token, self.now + LEASE
             known.answered = ""
             known.attempts += 1
@@ -375,37 +406,47 @@ class ShardMachine(RuleBasedStateMachine):
         # In a long walk nearly all tokens would be of tasks that ended long ago.
         del self.old[:-200]
 
-    @step(chance=CHANCE, op=sorted(STATE_OF), delay=INSTANTS)
+    @step(chance=CHANCE, op=sorted(WAYS), delay=INSTANTS)
     def answer(self, chance: Random, op: str, delay: int) -> None:
-        if not self.old:
-            return
-        for held in chance.sample(self.old, min(len(self.old), chance.randint(0, 8))):
+        # Most leases are over long since: half of the answers are for one that goes on.
+        among = chance.choice([self.old, [held for held in self.old if self._is_in_hand(held)]])
+        for held in chance.sample(among, min(len(among), chance.randint(0, 8))):
             self._answer(held, op, max(0, self.now + delay))
+
+    def _is_in_hand(self, held: Held) -> bool:
+        known = self.model.tasks.get(held.id)
+        return known is not None and known.state == "leased" and known.token == held.token
 
     def _answer(self, held: Held, op: str, due: int) -> None:
         known = self.model.tasks.get(held.id)
         mine = known is not None and known.token == held.token
-        call = self.lua.retry(self.now, due, held) if op == "retry" else getattr(self.lua, op)(self.now, held)
+        way = WAYS[op]
+        call = way.call(self.lua, self.now, due, held)
         if not known or not mine or known.state != "leased":
-            repeated = mine and known is not None and known.state == known.answered == STATE_OF[op]
+            repeated = mine and known is not None and known.state == known.answered == way.state
             # What was to wait again may have been cancelled by now, or have ended so at once.
-            repeated |= mine and op in ("retry", "release") and known is not None and known.is_cancelled
+            repeated |= (
+                mine and way.state in ("waiting", "cancelled") and known is not None and known.is_cancelled
+            )
             assert call.run() == [int(repeated)]
             return
+        assert call.run() == [*way.first]
         assert call.run() == [1]
-        assert call.run() == [1]
-        known.answered = STATE_OF[op]
-        if op == "complete":
+        known.answered = way.state
+        if way.state == "done":
             known.forgotten_at = self.now + KEEP
             self.model.ended(known, "done")
             return
-        if known.wished and op in ("retry", "release"):
+        if way.state == "cancelled" or (known.wished and way.state == "waiting"):
             self._cancelled(known)
             return
-        known.state = STATE_OF[op]
-        known.failed += op in ("retry", "bury")
-        known.attempts -= op == "release"
-        known.due = due if op == "retry" else known.due
+        known.state = way.state
+        known.failed += way.counted == "failed"
+        known.throttled += way.counted == "throttled"
+        known.attempts -= not way.is_attempt
+        known.due = due if way.is_for_due else known.due
+        if known.state == "dead":
+            self.model.let_go(known)
 
     @step()
     def renew(self) -> None:
@@ -456,8 +497,9 @@ class ShardMachine(RuleBasedStateMachine):
             self._given(held)
             for task in held:
                 self._answer(task, "complete", 0)
-        assert not [known for known in self.model.tasks.values() if known.state in ("waiting", "leased")]
+        assert not [task_id for task_id in self.model.tasks if self.model.is_in_flight(task_id)]
         self.all_adds_up()
+        self.forget_the_line()
         self._nothing_is_left()
 
     def _nothing_is_left(self) -> None:
