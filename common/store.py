@@ -167,7 +167,7 @@ class Store:
     def reschedule(self, task_id: str, due_ms: int) -> None:
         """Gives a waiting task another due time.
 
-        Raises NotFound, WrongState (it runs), AlreadyFinal, and BadInput where it would expire before.
+        Raises NotFound, WrongState (it runs or is blocked), AlreadyFinal, and BadInput where it would expire before.
         """
         (answer,) = self._rescheduled([task_id], due_ms, quiet).values()
         if answer == "unknown":

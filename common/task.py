@@ -188,8 +188,9 @@ class Task:
     def commit(self, pipeline: Any) -> list[Any]:
         """Ends the task as done, together with the writes that wait in a pipeline of redis-py; returns their answers.
 
-        With a lost lease nothing is written. A command that the server refuses fails the attempt; those before it stay. The pipeline is not executed otherwise, and its
-        keys are made by ``key``. Raises BadInput, LeaseLost and StoreUnavailable; WrongState outside of a worker.
+        With a lost lease nothing is written. A command that the server refuses fails the attempt; those before it stay.
+        The pipeline is not executed otherwise, and its keys are made by ``key``. Raises BadInput, LeaseLost and
+        StoreUnavailable; WrongState outside of a worker.
         """
         return self._held().commit(self, pipeline)
 

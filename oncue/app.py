@@ -145,8 +145,8 @@ class App(Registry):
     def reschedule(self, id: str, ts: object) -> None:
         """Gives a waiting task another time, ``ts`` as ``schedule_task`` takes it. A retry that waits counts too.
 
-        Raises NotFound, WrongState if it runs, AlreadyFinal if it is done, dead or cancelled, and BadInput for a time
-        after that at which it expires.
+        Raises NotFound, WrongState if it runs or is blocked, AlreadyFinal if it is done, dead or cancelled, and BadInput
+        for a time after that at which it expires.
         """
         store = self._ready().store
         store.reschedule(ids.checked(id), self._instant(store, ts))

@@ -67,7 +67,7 @@ class Registry:
         ``task.fail(error)``. What it raises fails all. The rest as ``handler``.
         """
         if not max_size:
-            raise BadInput("max_size is 0; allowed: 1 to 500")
+            raise BadInput(f"max_size is {max_size!r}; allowed: 1 to 500")
         return self._registering(
             queue,
             lambda function: Handler(

@@ -40,8 +40,9 @@ def backfill(
 ) -> Backfilled:
     """Makes the tasks of the planned instants from ``first_ms`` to ``last_ms``, both included.
 
-    ``told`` hears after each step how many of how many are done. They line up behind each other and behind a run that goes on, unless the schedule's overlap is "allow". Raises
-    BadInput, WrongState where the schedule is edited meanwhile, and what the store raises.
+    ``told`` hears after each step how many of how many are done. They line up behind each other and behind a run that
+    goes on, unless the schedule's overlap is "allow". Raises BadInput, WrongState where the schedule is edited meanwhile,
+    and what the store raises.
     """
     definition = entry.read()
     store.persist(entry.shard, partial(settle, entry.shard, {definition.config.timezone}))

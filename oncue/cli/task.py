@@ -1,7 +1,7 @@
 """`oncue task`: look at tasks, cancel them, or give them another time."""
 
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import typer
 
@@ -12,7 +12,7 @@ from oncue.cli.output import print_facts, print_json, print_table
 from oncue.cli.schedule import At, In, instant_of, read_later, read_time
 from oncue.common.due import due_ms
 from oncue.common.errors import BadInput
-from oncue.common.task import TaskInfo, instant
+from oncue.common.task import State, TaskInfo, instant
 
 task = typer.Typer(help="Look at tasks, cancel them, or give them another time.", no_args_is_help=True)
 
@@ -104,7 +104,7 @@ def list_(
     queue: Annotated[str | None, typer.Option("--queue", metavar="NAME", help="Those of this queue.")] = None,
     state: Annotated[
         str | None,
-        typer.Option("--state", metavar="STATE", help="delayed, ready, leased, done, dead or cancelled."),
+        typer.Option("--state", metavar="STATE", help=f"Those in one state: {', '.join(get_args(State))}."),
     ] = None,
     from_: Annotated[
         str | None, typer.Option("--from", metavar="TIME", help="Those due at TIME or later.")

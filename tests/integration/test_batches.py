@@ -91,8 +91,8 @@ def test_an_exception_fails_all_of_a_batch_each_by_its_own_policy(app: App, stor
 
 
 def test_a_batch_size_that_cannot_be_is_refused() -> None:
-    for size in (0, -1, 501, True, 1.5):
-        with pytest.raises(BadInput, match="max_size is"):
+    for size in (0, -1, 501, True, 1.5, None, False):
+        with pytest.raises(BadInput, match=f"max_size is {size};"):
             App().batch_handler(max_size=size)(print)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 

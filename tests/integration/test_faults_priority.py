@@ -1,4 +1,8 @@
-"""P30 of the reported faults: strict bands let no low task through while high ones wait, and weights hold their share."""
+"""P30 of the reported faults: strict bands let no low task through while high ones wait, and weights hold their share.
+
+Its third case, strict with ageing, is none here: bands are strict for good, and what must not starve is given a queue and a
+weight, in the same band (docs/tasks.md).
+"""
 
 from __future__ import annotations
 

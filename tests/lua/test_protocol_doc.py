@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import struct
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -13,6 +13,7 @@ from oncue.common import keys as keys_module
 from oncue.common.keys import Keys
 from oncue.common.record import FORMAT, pack, unpack
 from oncue.common.scripts import script
+from oncue.common.task import State
 from tests.lua import protocol
 from tests.lua.support import NOW, Lua, Task
 from tests.support.servers import RedisServer
@@ -69,6 +70,12 @@ def test_every_key_is_in_the_page_and_no_other(page: str) -> None:
     matches = {name: [pattern for pattern in patterns if re.fullmatch(pattern, name)] for name in names}
     assert {name: found for name, found in matches.items() if len(found) != 1} == {}
     assert len(patterns) == len(names)
+
+
+def test_the_states_that_are_counted_are_all_that_there_are(page: str) -> None:
+    found = re.search(r"States in `counts` are (.*?);", page, re.DOTALL)
+    assert found
+    assert set(re.findall(r"`(\w+)`", found[1])) == set(get_args(State))
 
 
 def test_every_function_that_makes_keys_is_known_here() -> None:
