@@ -17,6 +17,7 @@ from oncue.common.config import Config
 ROOT = Path(__file__).resolve().parents[2]
 UNITS = ROOT / "systemd"
 SERVICES = ["oncue-scheduler@.service", "oncue-worker@.service"]
+RELOAD = ["oncue-reload.path", "oncue-reload.service"]
 # What a worker may need after its stop time-out: handing back over a connection made anew, two attempts of 5 s.
 HAND_BACK_S = 10
 
@@ -51,7 +52,7 @@ def run(*command: str) -> str:
 
 
 def test_systemd_accepts_every_unit_without_a_word() -> None:
-    units = [str(UNITS / name) for name in [*SERVICES, "oncue.target"]]
+    units = [str(UNITS / name) for name in [*SERVICES, "oncue.target", *RELOAD]]
     assert run(tool("systemd-analyze"), "verify", "--man=no", "--recursive-errors=no", *units) == ""
 
 
@@ -105,6 +106,26 @@ def test_the_commands_are_the_documented_ones() -> None:
     assert scheduler == ["/usr/bin/env oncue scheduler --config /etc/oncue/oncue.yaml"]
     assert worker == ["/usr/bin/env oncue worker ${ONCUE_APP}"]
     assert settings(SERVICES[0])["ExecReload"] == ["/bin/sh -c 'kill -HUP ${MAINPID}'"]
+
+
+def test_a_changed_file_is_read_by_the_schedulers_that_were_started_with_it() -> None:
+    watch, reload = (settings(name) for name in RELOAD)
+    (command,) = settings(SERVICES[0])["ExecStart"]
+    assert watch["PathChanged"] == [command.rpartition("--config ")[2]]
+    assert "Unit" not in watch, "it starts the service of its own name"
+    assert watch["PartOf"] == watch["WantedBy"] == ["oncue.target"]
+    assert reload["Type"] == ["oneshot"]
+    assert "WantedBy" not in reload
+    # A unit without ExecReload would be restarted instead.
+    assert reload["ExecStart"] == ['systemctl try-reload-or-restart "oncue-scheduler@*"']
+    assert "ExecReload" in settings(SERVICES[0])
+    # As many starts as there are changes: the watch ends where systemd refuses one.
+    assert reload["StartLimitIntervalSec"] == ["0"]
+
+
+def test_every_unit_is_among_those_that_the_documentation_installs() -> None:
+    text = (ROOT / "docs" / "deploy.md").read_text(encoding="utf-8")
+    assert all(path.name in text for path in UNITS.iterdir())
 
 
 def test_a_worker_has_time_to_hand_back_before_it_is_killed() -> None:
