@@ -19,7 +19,7 @@ RUN_READY := $(VENV)/.ready-to-run
 DEV_READY := $(VENV)/.ready-to-develop
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-sweep lint format check bench bench-micro dist clean constraints
+.PHONY: help run test test-sweep test-ticks lint format check bench bench-micro dist clean constraints
 .DELETE_ON_ERROR:
 
 help: ## this list
@@ -33,6 +33,9 @@ test: $(DEV_READY) ## all tests; ARGS="-k word" for some
 
 test-sweep: $(DEV_READY) ## cron against a walk over every minute, at every change of clock of every zone, 1990 to 2037
 	ONCUE_CRON_SWEEP=all $(BIN)/python -m pytest tests/cron/test_cron_clock_changes.py $(ARGS)
+
+test-ticks: $(DEV_READY) ## 200 kills of two to five schedulers at the ticks of one schedule, 1,000 planned instants: 17 minutes
+	ONCUE_TICK_ROUNDS=200 $(BIN)/python -m pytest tests/chaos/test_once_per_tick.py $(ARGS)
 
 lint: $(DEV_READY) ## ruff, mypy (strict), pyright and luacheck; changes nothing
 	$(BIN)/ruff format --check .

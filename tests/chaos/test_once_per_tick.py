@@ -1,7 +1,7 @@
 """Exactly once per tick: two to five schedulers, killed, stopped and started anew, under edits and pauses (P05).
 
-ONCUE_TICK_ROUNDS=200 makes as many rounds of five ticks as the product promises to bear; it takes 17 minutes. The clock
-steps in tests/integration/test_once_per_tick.py.
+A few rounds of five ticks by default; `make test-ticks` (ONCUE_TICK_ROUNDS=200) makes as many as the product promises to
+bear, in 17 minutes. The clock steps in tests/integration/test_once_per_tick.py.
 """
 
 from __future__ import annotations
