@@ -34,6 +34,7 @@
 -- include: tick
 -- include: note
 -- include: head
+-- include: may_plan_by
 
 local keys = {timetable = KEYS[1], schedules = KEYS[2], records = KEYS[3], runs = KEYS[4], counts = KEYS[5],
     bands = KEYS[6], seq = KEYS[7], armed = KEYS[8], notify = KEYS[9], followers = KEYS[10], finished = KEYS[11],
@@ -55,11 +56,11 @@ local stored = redis.call("HGET", keys.schedules, name)
 -- A score that no oncue has written, negative or broken, reads as the caller reads it.
 local score = redis.call("ZSCORE", keys.timetable, "t" .. name)
 local instant = score and math.max(0, math.floor(tonumber(score))) or -1
-local in_force = redis.call("HGET", keys.zones, zone)
-local is_ours = stored and stored:sub(1, #hash) == hash and not (in_force and in_force:sub(1, #rules) ~= rules)
+local may_plan, is_in_force = may_plan_by(keys, zone, rules)
+local is_ours = stored and stored:sub(1, #hash) == hash and may_plan
 if is_ours and instant >= 0 then
     local before, standing = unpack(redis.call("HMGET", keys.schedule, "rules", "state"))
-    if standing == "invalid" or before and before ~= rules then
+    if standing == "invalid" or before ~= rules and (before or is_in_force) then
         return {3, head(keys), {}, ""}
     end
 end

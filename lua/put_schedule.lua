@@ -1,14 +1,16 @@
 -- put_schedule: schedules are created or edited; the same definition again changes nothing, its tick least of all.
 --
--- KEYS  1 timetable, 2 schedules, 3 records, 4 runs, 5 followers, 6 armed, 7 notify, 8 revisions; then each
---       schedule
--- ARGV  1 now in ms, 2 file that they come from, or "", 3 revision of that file; then for each schedule eight:
+-- KEYS  1 timetable, 2 schedules, 3 records, 4 runs, 5 followers, 6 armed, 7 notify, 8 revisions,
+--       9 zones; then each schedule
+-- ARGV  1 now in ms, 2 file that they come from, or "", 3 revision of that file; then for each schedule ten:
 --       name, definition hash, definition (JSON), the hash that it replaces ("" for none, "*" for any), next planned
 --       instant in ms or "" for none, the instant in the timetable for that, "" or how many ms after the end of a run
---       the next tick comes, "1" if its definition says that it is not enabled
+--       the next tick comes, "1" if its definition says that it is not enabled, zone, digest of its rules by which
+--       this is planned
 -- Output  for each schedule: 1 created, 2 edited, 0 it was there already, -1 another definition is there than the one
 --         to be replaced, -2 the file has a newer revision by now, -3 ticks of the old
---         definition are due, and have to be fired, or while it is paused written down, first
+--         definition are due, and have to be fired, or while it is paused written down, first, -4 other rules of the
+--         zone are in force, and it has to be planned by those
 -- Cost  O(schedules given)
 -- States  unchanged
 --
@@ -23,19 +25,20 @@
 -- include: follow
 -- include: tick
 -- include: drop_tick
+-- include: may_plan_by
 
 local keys = {timetable = KEYS[1], schedules = KEYS[2], records = KEYS[3], runs = KEYS[4], followers = KEYS[5],
-    armed = KEYS[6], notify = KEYS[7], revisions = KEYS[8]}
+    armed = KEYS[6], notify = KEYS[7], revisions = KEYS[8], zones = KEYS[9]}
 local now, file, revision = tonumber(ARGV[1]), ARGV[2], ARGV[3]
 local HASH = 32
-expect(now and #ARGV >= 3 and (#ARGV - 3) % 8 == 0 and #KEYS == 8 + (#ARGV - 3) / 8)
-for i = 4, #ARGV, 8 do
+expect(now and #ARGV >= 3 and (#ARGV - 3) % 10 == 0 and #KEYS == 9 + (#ARGV - 3) / 10)
+for i = 4, #ARGV, 10 do
     for n = 4, 6 do
         expect(ARGV[i + n] == "" or tonumber(ARGV[i + n]))
     end
 end
 
-local function put(name, hash, definition, replaces, planned, instant, every, is_off)
+local function put(name, hash, definition, replaces, planned, instant, every, is_off, rules)
     local stored = redis.call("HGET", keys.schedules, name)
     local moved = redis.call("HGET", keys.schedule, "moved")
     local state = redis.call("HGET", keys.schedule, moved and "was" or "state") or "active"
@@ -49,6 +52,7 @@ local function put(name, hash, definition, replaces, planned, instant, every, is
         local tick = redis.call("ZSCORE", keys.timetable, "t" .. name)
         if state == "active" and not tick then
             set_tick(keys, name, planned, instant, every)
+            redis.call("HSET", keys.schedule, "rules", rules)
         end
         return 0
     end
@@ -62,7 +66,7 @@ local function put(name, hash, definition, replaces, planned, instant, every, is
     end
     drop_tick(keys, name)
     redis.call("HSET", keys.schedules, name, hash .. definition)
-    redis.call("HSET", keys.schedule, "since", ARGV[1])
+    redis.call("HSET", keys.schedule, "since", ARGV[1], "rules", rules)
     redis.call("HDEL", keys.schedule, "reason", "put_off", "moved", "was")
     -- Kept when it comes back after a removal: what ran before must not count as never run, for a backfill.
     redis.call("HSETNX", keys.schedule, "created", ARGV[1])
@@ -80,9 +84,11 @@ end
 
 local is_old = file ~= "" and redis.call("HGET", keys.revisions, "=" .. file) ~= revision
 local answers = {}
-for i = 4, #ARGV, 8 do
-    keys.schedule = KEYS[9 + (i - 4) / 8]
-    answers[#answers + 1] = is_old and -2 or put(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3],
-        tonumber(ARGV[i + 4]), tonumber(ARGV[i + 5]), tonumber(ARGV[i + 6]), ARGV[i + 7] == "1")
+for i = 4, #ARGV, 10 do
+    keys.schedule = KEYS[10 + (i - 4) / 10]
+    local zone, rules = ARGV[i + 8], ARGV[i + 9]
+    answers[#answers + 1] = is_old and -2 or not may_plan_by(keys, zone, rules) and -4
+        or put(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], tonumber(ARGV[i + 4]), tonumber(ARGV[i + 5]),
+            tonumber(ARGV[i + 6]), ARGV[i + 7] == "1", rules)
 end
 return answers

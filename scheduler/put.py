@@ -15,7 +15,10 @@ from oncue.scheduler.replan import settle
 from oncue.scheduler.schedule_calls import (
     BY_HAND,
     FIRE_FIRST,
+    NO_RULES,
     NO_TICK,
+    OTHER_RULES,
+    RESUME_ANEW,
     Origin,
     after,
     decided_ms,
@@ -25,6 +28,7 @@ from oncue.scheduler.schedule_calls import resume as call_resume
 from oncue.scheduler.standing import Stored, find
 
 _ATTEMPTS = 5
+_AGAIN = {FIRE_FIRST, OTHER_RULES}
 _Instants = tuple[int | None, int | None]
 
 
@@ -62,11 +66,12 @@ def put(
 
     Raises WrongState if that cannot be done.
     """
-    store.persist(shard, partial(settle, shard, {entry.config.timezone for entry in definitions}))
-    definitions = [entry.renewed() for entry in definitions]
+    zones = {entry.config.timezone for entry in definitions}
     answers = dict.fromkeys((entry.name for entry in definitions), FIRE_FIRST)
     backlog = _Backlog(store, shard)
-    while late := [entry for entry in definitions if answers[entry.name] == FIRE_FIRST]:
+    while late := [entry for entry in definitions if answers[entry.name] in _AGAIN]:
+        store.persist(shard, partial(settle, shard, zones))
+        late = [entry.renewed() for entry in late]
         found = store.persist(shard, partial(put_schedules, shard, late, origin, replaces))
         answers |= {entry.name: answer for entry, answer in zip(late, found, strict=True)}
         backlog.fire([name for name in answers if answers[name] == FIRE_FIRST])
@@ -115,19 +120,27 @@ def _write_down(entry: Stored, now_ms: int) -> None:
     except (BadInput, CronError):
         planned = entry.number("planned")
         skipped = [] if planned is None else [Missed(planned, planned, 1, "paused")]
-        call_resume(entry.shard, entry.name, entry.hash, NO_TICK, skipped, now_ms, stay=True)
+        call_resume(entry.shard, entry.name, entry.hash, NO_TICK, NO_RULES, skipped, now_ms, stay=True)
     else:
         resume(entry, definition, now_ms, stay=True)
 
 
 def resume(entry: Stored, definition: Definition, now_ms: int, *, stay: bool = False) -> int:
-    """One call of lua/resume.lua, with what was skipped while the schedule was paused."""
-    settle(entry.shard, {definition.config.timezone})
-    definition = definition.renewed()
+    """What lua/resume.lua answers, told what was skipped while the schedule was paused, by the rules that are in force."""
+    answer = RESUME_ANEW
+    while answer == RESUME_ANEW:
+        settle(entry.shard, {definition.config.timezone})
+        answer = _resume(entry, definition.renewed(), now_ms, stay=stay)
+    return answer
+
+
+def _resume(entry: Stored, definition: Definition, now_ms: int, *, stay: bool) -> int:
     planned = entry.number("planned")
     skipped = []
     if planned is not None and planned <= now_ms:
         skipped = missed_ticks(definition.rule, planned, now_ms + 1, "paused")
     decided = decided_ms(definition, entry.fields.get("through"), entry.fields.get("wall"))
     tick = definition.next_tick(after(now_ms, decided))
-    return call_resume(entry.shard, entry.name, definition.hash, tick, skipped, now_ms, stay=stay)
+    wall = definition.wall(max(stretch.last_ms for stretch in skipped)) if skipped else ""
+    rules = (definition.config.timezone, definition.rules, wall)
+    return call_resume(entry.shard, entry.name, definition.hash, tick, rules, skipped, now_ms, stay=stay)

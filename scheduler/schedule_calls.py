@@ -10,10 +10,16 @@ from oncue.scheduler.definition import Definition
 
 MOST_SET_BACK_MS = 86_400_000
 
-CREATED, EDITED, SAME, CHANGED_MEANWHILE, OUTDATED, FIRE_FIRST = 1, 2, 0, -1, -2, -3
+CREATED, EDITED, SAME, CHANGED_MEANWHILE, OUTDATED, FIRE_FIRST, OTHER_RULES = 1, 2, 0, -1, -2, -3, -4
 """What ``put_schedules`` answers for each schedule."""
 
+RESUME_ANEW = -2
+"""What ``resume`` answers where other rules of the zone are in force by now."""
+
 Arguments = list[bytes | str | int]
+
+NO_RULES = ("", "", "")
+"""What ``resume`` is told of the rules where nothing was planned by any."""
 
 NO_TICK = ("", "", "")
 """What scripts are told of a next tick where there is none, or none is known."""
@@ -48,6 +54,7 @@ def put_schedules(
         keys.armed,
         keys.notify,
         keys.revisions,
+        keys.zones,
     ]
     args: Arguments = [now, *origin]
     for definition, texts in zip(definitions, standing, strict=True):
@@ -58,6 +65,7 @@ def put_schedules(
         since = int(moved) if moved and moved.isdigit() else now
         tick = definition.next_tick(after(min(now, since), decided_ms(definition, through, wall)))
         args += (name, definition.hash, definition.stored(), replaces, *tick, off)
+        args += (definition.config.timezone, definition.rules)
     answers: list[int] = shard.call("put_schedule", fixed, args)
     return answers
 
@@ -131,14 +139,17 @@ def resume(
     name: str,
     known: bytes,
     tick: Sequence[int | str],
+    rules: Sequence[bytes | str],
     skipped: Sequence[Missed],
     now_ms: int,
     *,
     stay: bool = False,
 ) -> int:
-    """1 resumed, 0 it is not paused, -1 it is not there or its definition has another hash than this.
+    """1 resumed, 0 it is not paused, -1 it is not there or its definition has another hash than this, ``RESUME_ANEW``.
 
-    ``tick`` is what scripts are told of the next one. With ``stay`` what was skipped is written down, and it stays paused.
+    ``tick`` is what scripts are told of the next one, ``rules`` the zone, the digest of its rules that this was planned by,
+    and what a clock there shows at the last skipped instant. With ``stay`` what was skipped is written down, and it stays
+    paused.
     """
     keys = shard.keys
     fixed = (
@@ -149,8 +160,9 @@ def resume(
         keys.followers,
         keys.armed,
         keys.notify,
+        keys.zones,
     )
-    args: Arguments = [now_ms, name, known, *tick, "1" if stay else ""]
+    args: Arguments = [now_ms, name, known, *tick, "1" if stay else "", *rules]
     for stretch in skipped:
         args += (stretch.first_ms, stretch.last_ms, stretch.number)
     answer: int = shard.call("resume", [*fixed, keys.schedule(name), keys.history(name)], args)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from oncue import App
 from oncue.common import walltime
 from oncue.common.store import Store
+from oncue.scheduler.replan import settle
 from oncue.scheduler.zones import claim
 from tests.support.commands import ended
 from tests.support.processes import Process
@@ -167,6 +169,58 @@ def test_a_replan_that_died_half_way_is_completed_by_the_next_scheduler(
     assert next_ms(app) == before - HOUR_MS
     fields = store.shards[0].command("HKEYS", store.shards[0].keys.zones)
     assert not [field for field in fields if field[:1] == b"!"]
+
+
+def test_local_days_stay_whole_where_a_newer_host_dies_before_it_has_planned_anew(
+    app: App, store: Store, clock: FixedClock, knows: Callable[..., None]
+) -> None:
+    """The schedule has never fired: nothing but what it was put by says that the other rules made its tick."""
+    knows("2026a", 2)
+    app.schedules.create("payroll", cron="30 2 * * *", timezone=ZONE, overlap="allow")
+    old = Passes(store)
+    old()
+    knows("2026b", 1)
+    assert claim(store.shards[0], [ZONE]) == {ZONE}
+    knows("2026a", 2)
+    for _ in range(60):
+        clock.pass_ms(HOUR_MS)
+        old()
+    first = midnight() + 3 * HOUR_MS // 2
+    assert planned(app) == list(range(first, clock.ms - START_MS + 1, DAY_MS))
+
+
+@pytest.mark.parametrize("what", ["put", "resumed"])
+def test_what_was_planned_by_older_rules_is_refused_after_the_newer_ones_have_come(
+    app: App,
+    store: Store,
+    knows: Callable[..., None],
+    monkeypatch: pytest.MonkeyPatch,
+    what: str,
+) -> None:
+    """Between plan and call, a newer host replaces the rules, and plans anew what is there by then."""
+    knows("2026a", 2)
+    if what == "resumed":
+        app.schedules.create("payroll", cron="30 2 * * *", timezone=ZONE)
+        app.schedules.pause("payroll")
+    call, come = store.shards[0].call, False
+
+    def late(name: str, *args: Any) -> Any:
+        nonlocal come
+        if name in ("put_schedule", "resume") and not come:
+            come = True
+            with monkeypatch.context() as other_host:
+                other_host.setattr(walltime, "_adopted", {})
+                knows("2026b", 1)
+                settle(store.shards[0], [ZONE])
+        return call(name, *args)
+
+    monkeypatch.setattr(store.shards[0], "call", late)
+    if what == "resumed":
+        app.schedules.resume("payroll")
+    else:
+        app.schedules.create("payroll", cron="30 2 * * *", timezone=ZONE)
+    assert come
+    assert next_ms(app) == START_MS + midnight() + 3 * HOUR_MS // 2
 
 
 def test_rules_that_somebody_has_spoilt_in_the_store_are_replaced(

@@ -483,11 +483,27 @@ class Lua:
         every: int | None = None,
         file: str = "",
         revision: str = "",
+        rules: str = RULES,
     ) -> Call:
         k = self.keys
         keys = [k.timetable, k.schedules, k.records, k.runs, k.followers, k.armed, k.notify, k.revisions]
+        keys.append(k.zones)
         at, after = ("" if number is None else number for number in (tick, every))
-        args: list[Arg] = [now, file, revision, name, known, definition, replaces, at, at, after, ""]
+        args: list[Arg] = [
+            now,
+            file,
+            revision,
+            name,
+            known,
+            definition,
+            replaces,
+            at,
+            at,
+            after,
+            "",
+            ZONE,
+            rules,
+        ]
         return self.call("put_schedule", [*keys, k.schedule(name)], args)
 
     def remove_schedule(
@@ -566,12 +582,14 @@ class Lua:
         known: str = "h1",
         every: int | None = None,
         stay: bool = False,
+        rules: str = RULES,
     ) -> Call:
         k = self.keys
         keys = [k.timetable, k.schedules, k.records, k.runs, k.followers, k.armed, k.notify]
-        keys += [k.schedule(name), k.history(name)]
+        keys += [k.zones, k.schedule(name), k.history(name)]
         at, after = ("" if number is None else number for number in (tick, every))
         args: list[Arg] = [now, name, known, at, at, after, "1" if stay else ""]
+        args += (ZONE, rules, f"7 {ZONE}" if skipped else "")
         args += (number for stretch in skipped for number in stretch)
         return self.call("resume", keys, args)
 

@@ -179,8 +179,28 @@ def test_nobody_fires_by_rules_that_are_not_in_force_nor_a_tick_that_was_planned
     tick = fired(Task("report:2", NEXT), NEXT)
     call = lua.fire_all(NEXT, "report", NEXT, NEXT + 1, tick, rules=new)
     assert call.run()[0] == 3
+    assert lua.put_schedule("report", NEXT, "h2").run() == [-4]
     assert lua.replan("report", NEXT - 9).run() == [0]
     assert lua.replan("report", NEXT - 9, rules=new).run() == [1]
     assert lua.timetable()[b"treport"] == NEXT - 9
     assert call.run()[0] == 0
     assert lua.counts() == {"ready": 1}
+
+
+def test_what_was_put_or_resumed_by_other_rules_is_planned_anew_before_its_first_tick(lua: Lua) -> None:
+    lua.claim_zones((ZONE, RULES, "2026a", "old")).run()
+    put(lua)
+    new = "f" * 16
+    lua.claim_zones((ZONE, new, "2026b", "new")).run()
+    tick = lua.fire_all(TICK, "report", TICK, NEXT, fired(Task("report:1", TICK), TICK), rules=new)
+    assert tick.run()[0] == 3
+    lua.client.hdel(lua.keys.schedule("report"), "rules")
+    assert tick.run()[0] == 3
+    lua.pause(TICK, "report").run()
+    assert lua.resume(TICK, "report", NEXT, (TICK, TICK, 1)).run() == -2
+    assert lua.schedule_state("report")["state"] == "paused"
+    assert lua.resume(TICK, "report", NEXT, (TICK, TICK, 1), rules=new).run() == 1
+    assert lua.schedule_state("report")["rules"] == new
+    assert lua.schedule_state("report")["wall"] == f"7 {ZONE}"
+    call = lua.fire_all(NEXT, "report", NEXT, NEXT + 1, fired(Task("report:1", NEXT), NEXT), rules=new)
+    assert call.run()[0] == 1

@@ -24,6 +24,8 @@ from tests.lua.support import (
 
 DUE = NOW + 1000
 FAR = far()
+NEWER = "f" * 16
+"""The digest of the rules that are in force in the end."""
 
 
 def walk(lua: Lua) -> None:
@@ -48,7 +50,7 @@ def _late(lua: Lua) -> None:
     lua.take_all(DUE + 2, Asked("z"))
     lua.debounced(DUE, Task("calm", DUE + 900, "z", nonce=b"87654321", claim=b"dz:late"), 60_000)
     lua.open_whole_page(FAR + 60_000, page_of(FAR + 9))
-    lua.put_schedule("by-hand", FAR).run()
+    lua.put_schedule("by-hand", FAR, rules=NEWER).run()
     lua.trigger(FAR, "by-hand", Task("alone", FAR, "z"), queue="z").run()
     lua.trigger(FAR, "by-hand", Task("behind", FAR, "z"), queue="z").run()
     lua.abandon(FAR, *lua.take_all(FAR, Asked("z"))).run()
@@ -62,7 +64,7 @@ def _late(lua: Lua) -> None:
 
 def _wished(lua: Lua) -> None:
     """Tasks whose cancel is wished while they run, each with another behind it."""
-    lua.put_schedule("wished", far(FAR)).run()
+    lua.put_schedule("wished", far(FAR), rules=NEWER).run()
     for n in range(3):
         now = FAR + n
         lua.trigger(now, "wished", Task(f"wished{n}", now, "y"), queue="y").run()
@@ -81,7 +83,7 @@ def _wished(lua: Lua) -> None:
 def _used_again(lua: Lua) -> None:
     """Ids whose tasks are done or cancelled are given to others, by each script that takes ids."""
     now, name, numbers = FAR + LEASE, "used-again", count()
-    lua.put_schedule(name, far(now)).run()
+    lua.put_schedule(name, far(now), rules=NEWER).run()
 
     def ended(state: str, due: int) -> Task:
         """A task with the id of one that has ended so."""
@@ -224,17 +226,17 @@ def _schedules(lua: Lua) -> None:
     lua.resume(DUE, "report", DUE + 90_000, (DUE, DUE, 1), (DUE + 1, DUE + 9, 5), known="h3").run()
     _zones(lua, DUE + 90_000)
     lua.put_off(DUE + 90_000, "report", DUE + 90_000, "h3").run()
-    lua.replan("report", DUE + 95_000, "h3", rules="f" * 16).run()
+    lua.replan("report", DUE + 95_000, "h3", rules=NEWER).run()
     lua.put_off(DUE + 95_000, "report", DUE + 95_000, "h3").run()
-    lua.replan("report", "stays", "h3", rules="f" * 16).run()
-    lua.put_schedule("report", None, "h4").run()
+    lua.replan("report", "stays", "h3", rules=NEWER).run()
+    lua.put_schedule("report", None, "h4", rules=NEWER).run()
     lua.remove_schedule("report").run()
     lua.remove_schedule("report", for_good=True).run()
-    lua.put_schedule("report", FAR).run()
+    lua.put_schedule("report", FAR, rules=NEWER).run()
     lua.hand_over("report", now=DUE).run()
     lua.remove_schedule("report", for_good=True, moved=str(DUE)).run()
     lua.arrive("report", b"h1{}", {"was": "active", "moved": str(DUE)}, b"{}", backfilled=[DUE]).run()
-    lua.put_schedule("report", None, "h5").run()
+    lua.put_schedule("report", None, "h5", rules=NEWER).run()
     lua.remove_schedule("report", for_good=True).run()
 
 
@@ -261,7 +263,12 @@ def _overlaps(lua: Lua, now: int) -> None:
 def _zones(lua: Lua, at: int) -> None:
     lua.claim_zones((ZONE, RULES, "2026a", "old"), ("Mars/Base", "", "", "")).run()
     lua.claim_zones((ZONE, RULES, "2026a", "old")).run()
-    lua.claim_zones((ZONE, "f" * 16, "2026b", "new")).run()
+    lua.claim_zones((ZONE, NEWER, "2026b", "new")).run()
     lua.claim_zones((ZONE, RULES, "2026a", "old")).run()
     lua.fire(at, "report", at, None, Task("stale", at), known="h3").run()
-    lua.fire_all(at, "report", at, None, known="h3", rules="f" * 16).run()
+    lua.put_schedule("report", at, "h3").run()
+    lua.pause(at, "report").run()
+    lua.resume(at, "report", at, known="h3").run()
+    lua.resume(at, "report", at, known="h3", rules=NEWER).run()
+    lua.client.hset(lua.keys.schedule("report"), "rules", RULES)
+    lua.fire_all(at, "report", at, None, known="h3", rules=NEWER).run()
