@@ -3,12 +3,13 @@
 -- KEYS  1 schedules, 2 schedule, 3 history, 4 backfilled
 -- ARGV  1 name, 2 hash and definition, 3 how many fields it has, 4 how many entries its history; then the fields, name
 --       and value in turn; then the history, the newest first; then the planned instants that were backfilled
--- Output  1 it is here now, 0 there was one of that name already, other than what an older move has left behind
+-- Output  1 it is here, now or before, 0 one of that name is here that no move has brought, or that has been put since,
+--         -1 what a later move has brought is here
 -- Cost  O(fields, entries of the history and backfilled instants, which are 10,000 at most)
 -- States  unchanged
 --
 -- Dies before: nothing has changed. Dies after: it is in both shards, and without a tick in either; put_schedule gives
--- it one in this or in that. The repeated call answers 0.
+-- it one in this or in that. The repeated call answers the same.
 
 -- include: expect
 
@@ -22,11 +23,16 @@ local given = {}
 for i = 5, 3 + 2 * fields, 2 do
     given[ARGV[i]] = ARGV[i + 1]
 end
-local left = tonumber(redis.call("HGET", keys.schedule, "moved"))
-local is_left = left and given.moved and left < tonumber(given.moved)
-local is_removed = redis.call("HGET", keys.schedule, "state") == "removed"
-if redis.call("HEXISTS", keys.schedules, name) == 1 and not is_left and not is_removed then
-    return 0
+local moved = tonumber(given.moved)
+expect(moved)
+local state, left = unpack(redis.call("HMGET", keys.schedule, "state", "moved"))
+if redis.call("HEXISTS", keys.schedules, name) == 1 and state ~= "removed" then
+    left = tonumber(left)
+    if not left then
+        return 0
+    elseif left >= moved then
+        return left == moved and 1 or -1
+    end
 end
 redis.call("DEL", keys.schedule, keys.history, keys.backfilled)
 redis.call("HSET", keys.schedules, name, ARGV[2])

@@ -19,6 +19,7 @@ from oncue.scheduler import schedule_calls, standing
 from oncue.scheduler.backfill import Backfilled
 from oncue.scheduler.definition import Definition, defined, short
 from oncue.scheduler.fire import task_record
+from oncue.scheduler.move import forget_left
 from oncue.scheduler.put import bring, put, resume
 from oncue.scheduler.standing import ScheduleInfo, Stored
 
@@ -77,6 +78,8 @@ class Schedules:
         answer = schedule_calls.CHANGED_MEANWHILE
         if bring(self._store, entry, shard, entry.hash):
             (answer,) = put(self._store, shard, [definition], replaces=entry.hash)
+            if entry.moved:
+                forget_left(self._store, name)
         if answer == schedule_calls.CHANGED_MEANWHILE and self._stored(name).hash != definition.hash:
             raise WrongState(f"schedule {name} was edited at the same moment: look at it, and try again")
         return self.get(name)

@@ -6,6 +6,7 @@ instant of that first step, and its next tick is the first one after that instan
 died between two steps leaves it so. Whoever puts it next, to one shard or the other, completes the move.
 """
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -16,6 +17,8 @@ from oncue.scheduler.standing import Stored, find
 
 HANDED_OVER = 1
 """What ``hand_over`` answers; else the schedule stays where it is, with ``FIRE_FIRST`` until its ticks are fired."""
+
+_MOVED_LATER = -1
 
 
 def hand_over(entry: Stored, known: bytes, origin: Origin = BY_HAND) -> tuple[int, list[Any]]:
@@ -32,7 +35,8 @@ def hand_over(entry: Stored, known: bytes, origin: Origin = BY_HAND) -> tuple[in
 def arrive(store: Store, entry: Stored, home: Shard, told: list[Any]) -> bool:
     """Makes a schedule that was handed over stand in another shard, and forgets it where it was.
 
-    False where somebody has put it there again meanwhile, or removed it: then it stands nowhere else.
+    False where somebody has put it there again meanwhile, or removed it: then it stands nowhere else. Nor does it take
+    the place of what a later move has brought.
     """
     definition, flat, history = told
     keys, name = home.keys, entry.name
@@ -40,7 +44,8 @@ def arrive(store: Store, entry: Stored, home: Shard, told: list[Any]) -> bool:
     backfilled: list[bytes] = store.persist(entry.shard, lambda: entry.shard.command("ZRANGE", there, 0, -1))
     args: Arguments = [name, definition, len(flat) // 2, len(history), *flat, *history, *backfilled]
     own = (keys.schedules, keys.schedule(name), keys.history(name), keys.backfilled(name))
-    store.persist(home, lambda: home.call("arrive", own, args))
+    if store.persist(home, lambda: home.call("arrive", own, args)) == _MOVED_LATER:
+        return False
     fields = dict(zip(flat[::2], flat[1::2], strict=True))
     moved = fields[b"moved"].decode()
     forget(store, entry.shard, name, moved)
@@ -54,3 +59,18 @@ def arrive(store: Store, entry: Stored, home: Shard, told: list[Any]) -> bool:
 def forget(store: Store, shard: Shard, name: str, moved: str) -> None:
     """Takes away what the move of that instant has left in a shard."""
     store.persist(shard, lambda: remove_schedule(shard, name, b"", for_good=True, moved=moved))
+
+
+def forget_left(store: Store, name: str) -> list[Stored]:
+    """Takes away what moves have left behind of a schedule that stands in some shard; where it stands."""
+    left = [entry for entry in _everywhere(store, name) if entry.moved]
+    # In this order: who stands there now has been put after the mark that was seen, and is no original of that move.
+    standing = [entry for entry in _everywhere(store, name) if not entry.moved and entry.state != "removed"]
+    for entry in left if standing else ():
+        forget(store, entry.shard, name, entry.moved)
+    return standing
+
+
+def _everywhere(store: Store, name: str) -> Iterator[Stored]:
+    for shard in store.shards:
+        yield from store.persist(shard, partial(find, shard, name))

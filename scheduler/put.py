@@ -10,7 +10,7 @@ from oncue.common.store import Store
 from oncue.scheduler.catch_up import Missed, missed_ticks
 from oncue.scheduler.definition import Definition
 from oncue.scheduler.fire import Fire
-from oncue.scheduler.move import HANDED_OVER, arrive, hand_over
+from oncue.scheduler.move import HANDED_OVER, arrive, forget_left, hand_over
 from oncue.scheduler.replan import settle
 from oncue.scheduler.schedule_calls import (
     BY_HAND,
@@ -35,10 +35,13 @@ _Instants = tuple[int | None, int | None]
 def bring(store: Store, entry: Stored, home: Shard, known: bytes, origin: Origin = BY_HAND) -> bool:
     """Moves a schedule of this hash (any with b"") to the shard where it is going to be put, if it is in another one.
 
-    False where it is not there any more, or the file is outdated. Raises WrongState if what is due cannot be fired.
+    False where it is not there any more, or the file is outdated, or with a hash, if another one stands there. Raises
+    WrongState if what is due cannot be fired.
     """
     if entry.shard is home:
         return True
+    if any(other.shard is home for other in forget_left(store, entry.name)) and known:
+        return False
     backlog = _Backlog(store, entry.shard)
     for _ in range(_ATTEMPTS):
         while True:

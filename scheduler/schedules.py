@@ -10,7 +10,7 @@ from oncue.common.configtypes import ScheduleConfig
 from oncue.common.shard import Shard
 from oncue.common.store import Store
 from oncue.scheduler.definition import HASH_BYTES, defined, hash_of
-from oncue.scheduler.move import forget
+from oncue.scheduler.move import forget_left
 from oncue.scheduler.put import bring, put
 from oncue.scheduler.schedule_calls import (
     CREATED,
@@ -203,7 +203,7 @@ def _removed(store: Store, todo: Iterable[Change], origin: Origin) -> Iterator[s
     for change in todo:
         entry = change.before
         if change.what == "left" and entry is not None:
-            forget(store, entry.shard, entry.name, entry.moved)
+            forget_left(store, entry.name)
         elif change.what == "removed" and entry is not None:
             call = partial(remove_schedule, entry.shard, entry.name, entry.hash, origin)
             if store.persist(entry.shard, call):

@@ -6,6 +6,7 @@ that file, or applies it.
 
 from oncue.common.errors import BadInput, CronError
 from oncue.common.store import Store
+from oncue.scheduler.move import forget_left
 from oncue.scheduler.put import bring, put
 from oncue.scheduler.standing import Stored, all_by_name, current
 
@@ -32,3 +33,4 @@ def _take_back(store: Store, entry: Stored) -> None:
     home = store.shard(definition.config.queue)
     if bring(store, entry, home, entry.hash):
         put(store, home, [definition], replaces=entry.hash)
+        forget_left(store, entry.name)

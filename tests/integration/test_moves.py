@@ -15,9 +15,12 @@ from oncue.common.configtypes import ScheduleConfig
 from oncue.common.shard import Shard
 from oncue.common.store import Store
 from oncue.common.task import instant
-from oncue.scheduler.move import hand_over
+from oncue.scheduler.definition import defined
+from oncue.scheduler.move import arrive, hand_over
+from oncue.scheduler.put import put
 from oncue.scheduler.schedules import apply, changes
 from oncue.scheduler.standing import all_by_name
+from oncue.scheduler.stranded import take_back
 from tests.support.product import HOUR_MS, START_MS, FixedClock, Hands, Passes, app_on, opened
 from tests.support.servers import RedisServer
 
@@ -185,3 +188,59 @@ def test_a_move_cut_short_says_so_and_what_to_do(app: App, store: Store, queues:
         app.schedules.create("one", cron="0 * * * *", queue=queues[1])
     assert app.schedules.change("one", queue=queues[1]).state == "active"
     assert home(store, "one") == [store.shard(queues[1])]
+
+
+def cut_short(store: Store, name: str, to: Shard) -> None:
+    """A move whose mover is killed after the second of its three steps: it is in both shards."""
+    (stored,) = all_by_name(store)[name]
+    _, told = hand_over(stored, b"")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("oncue.scheduler.move.forget", lambda *_: None)
+        arrive(store, stored, to, told)
+    assert len(home(store, name)) == 2
+
+
+@pytest.mark.parametrize("taken_back", [False, True])
+def test_who_puts_what_was_cut_short_leaves_no_copy_behind(
+    app: App, store: Store, queues: list[str], taken_back: bool
+) -> None:
+    app.schedules.create("one", cron="0 * * * *", queue=queues[0])
+    cut_short(store, "one", store.shard(queues[1]))
+    if taken_back:
+        take_back(store)
+    else:
+        app.schedules.change("one", priority=6)
+    assert app.schedules.get("one").state == "active"
+    assert home(store, "one") == [store.shard(queues[0])]
+
+
+def test_what_a_move_has_left_behind_wins_over_nothing_though_its_mark_is_later(
+    app: App, store: Store, clock: FixedClock, queues: list[str]
+) -> None:
+    apply(store, [entry("one", queues[0])], FILE)
+    clock.ms = START_MS + HOUR_MS // 2
+    cut_short(store, "one", store.shard(queues[1]))
+    # Killed between the put and what comes after it.
+    put(store, store.shard(queues[0]), [defined(entry("one", queues[0]), FILE)])
+    clock.ms = START_MS + HOUR_MS
+    Passes(store)()
+    hands = Hands(store, queues)
+    assert ran(hands) == [1]
+    clock.ms = START_MS + HOUR_MS // 4
+    apply(store, [entry("one", queues[1])], FILE)
+    assert home(store, "one") == [store.shard(queues[1])]
+    assert app.schedules.get("one").fired == 1
+    clock.ms = START_MS + 2 * HOUR_MS
+    Passes(store)()
+    assert ran(hands) == [2]
+
+
+def test_what_is_to_be_moved_stays_where_another_of_its_name_stands_there(
+    app: App, store: Store, queues: list[str]
+) -> None:
+    for queue in queues:
+        put(store, store.shard(queue), [defined(entry("one", queue), "")], replaces=b"")
+    before = all_by_name(store)["one"]
+    with pytest.raises(WrongState, match="look at it"):
+        app.schedules.change("one", queue=queues[1])
+    assert all_by_name(store)["one"] == before

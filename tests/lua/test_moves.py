@@ -55,7 +55,7 @@ def test_what_is_edited_removed_or_of_a_newer_file_stays(lua: Lua) -> None:
 def test_it_arrives_once_and_goes_on_when_it_is_put(lua: Lua) -> None:
     mark = {"state": "invalid", "was": "paused", "by": "ada", "moved": str(NOW), "fired": "3"}
     assert lua.arrive("report", b"h1{}", mark, b'{"what":"fired"}').run() == 1
-    assert lua.arrive("report", b"h2{}", {}).run() == 0
+    assert lua.arrive("report", b"h1{}", mark, b'{"what":"fired"}').run() == 1
     assert lua.length(lua.keys.history("report")) == 1
     assert lua.put_schedule("report", TICK, "h2").run() == [2]
     found = lua.client.hgetall(lua.keys.schedule("report"))
@@ -71,7 +71,7 @@ def test_what_an_older_move_has_left_does_not_keep_out_what_arrives_now(lua: Lua
     assert lua.arrive("report", b"h2{}", new).run() == 1
     assert lua.schedule_state("report")["fired"] == str(LATER)
     assert lua.length(lua.keys.history("report")) == 0
-    assert lua.arrive("report", b"h1{}", old).run() == 0
+    assert lua.arrive("report", b"h1{}", old).run() == -1
     lua.put_schedule("report", TICK, "h3").run()
     assert lua.arrive("report", b"h2{}", new).run() == 0
 
