@@ -4,8 +4,8 @@
 -- ARGV  for each zone four: its name; digest, release ("" if unknown) and data of the rules that the caller knows, all
 --       three "" for none
 -- Output  for each zone: 1 the caller's rules are in force, and nobody had any before, 0 they were in force already,
---         2 they have replaced those of an older release, -1 nobody knows the zone, or {digest, release, data} of
---         those that are in force instead
+--         and are of the caller's release from now on if that is newer, 2 they have replaced those of an older
+--         release, -1 nobody knows the zone, or {digest, release, data} of those that are in force instead
 -- Cost  O(zones given)
 -- States  unchanged
 --
@@ -22,6 +22,10 @@ local function claim(zone, digest, release, data)
     local stored, rules = redis.call("HGET", zones, zone), redis.call("HGET", zones, "=" .. zone)
     local is_there = stored and rules
     if is_there and stored:sub(1, DIGEST) == digest then
+        -- A release in between may have had others, and must not come back.
+        if release > stored:sub(DIGEST + 2) then
+            redis.call("HSET", zones, zone, digest .. " " .. release)
+        end
         return 0
     elseif is_there and (digest == "" or release <= stored:sub(DIGEST + 2)) then
         return {stored:sub(1, DIGEST), stored:sub(DIGEST + 2), rules}

@@ -28,7 +28,7 @@ def claim(shard: Shard, names: Collection[str]) -> set[str]:
     differing = [
         name
         for name, stored in zip(asked, digests, strict=True)
-        if stored is None or stored[:DIGEST_BYTES] != digest_of(name)
+        if stored is None or _brings_news(known(name), stored)
     ]
     if not differing:
         return set()
@@ -42,6 +42,13 @@ def claim(shard: Shard, names: Collection[str]) -> set[str]:
             digest, version, data = answer
             _adopt(shard, name, digest, ZoneRules(version.decode(errors="replace"), data))
     return {name for name, answer in zip(differing, answers, strict=True) if answer == REPLACED}
+
+
+def _brings_news(mine: ZoneRules | None, stored: bytes) -> bool:
+    """Whether the store has other rules than these, or the same by the name of an older release."""
+    if mine is None or mine.digest != stored[:DIGEST_BYTES]:
+        return True
+    return mine.version.encode() > stored[DIGEST_BYTES + 1 :]
 
 
 def learn(shard: Shard) -> None:
@@ -62,12 +69,6 @@ def known(name: str) -> ZoneRules | None:
         return wall_clock(name).rules
     except CronError:
         return None
-
-
-def digest_of(name: str) -> bytes:
-    """The digest of that, b"" for a zone that is unknown."""
-    rules = known(name)
-    return rules.digest if rules else b""
 
 
 def _adopt(shard: Shard, name: str, digest: bytes, rules: ZoneRules) -> None:

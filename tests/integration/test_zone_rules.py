@@ -223,6 +223,20 @@ def test_what_was_planned_by_older_rules_is_refused_after_the_newer_ones_have_co
     assert next_ms(app) == START_MS + midnight() + 3 * HOUR_MS // 2
 
 
+def test_a_release_that_was_undone_by_a_newer_one_does_not_come_back(
+    app: App, store: Store, knows: Callable[..., None]
+) -> None:
+    """The newest one has the rules of the oldest again."""
+    knows("2023a", 2)
+    app.schedules.create("payroll", cron="30 2 * * *", timezone=ZONE)
+    before = next_ms(app)
+    knows("2023c", 2)
+    begun(store)
+    knows("2023b", 3)
+    begun(store)
+    assert next_ms(app) == before
+
+
 def test_rules_that_somebody_has_spoilt_in_the_store_are_replaced(
     app: App, store: Store, clock: FixedClock, knows: Callable[..., None]
 ) -> None:

@@ -169,6 +169,12 @@ def test_the_rules_of_the_newest_release_are_in_force_whoever_comes_first(lua: L
     assert lua.claim_zones(new, old, unknown).run() == [2, *[[b"f" * 16, b"2026b", b"new"]] * 2]
 
 
+def test_rules_that_a_later_release_has_again_are_of_that_release(lua: Lua) -> None:
+    for release in ("2023a", "2023c", "2023a"):
+        lua.claim_zones((ZONE, RULES, release, "old")).run()
+    assert lua.claim_zones((ZONE, "f" * 16, "2023b", "new")).run() == [[RULES.encode(), b"2023c", b"old"]]
+
+
 def test_nobody_fires_by_rules_that_are_not_in_force_nor_a_tick_that_was_planned_by_others(lua: Lua) -> None:
     lua.claim_zones((ZONE, RULES, "2026a", "old")).run()
     put(lua)
