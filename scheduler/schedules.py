@@ -148,10 +148,8 @@ def _replaced(
     entries: Sequence[Stored], after: ScheduleConfig, home: Shard, source: str, *, forced: bool
 ) -> Iterator[Change]:
     """What a wanted schedule does to those of its name: edited where it is, or moved; any other one goes."""
-    here = current(entries)
+    here = current(entries, home)
     if here.state == "removed":
-        # Its history stands in the shard where it ended.
-        here = next((entry for entry in entries if entry.shard is home), here)
         yield Change(after.name, "created", here, after)
         return
     if here.shard is home:

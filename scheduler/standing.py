@@ -133,10 +133,19 @@ def stored(store: Store, name: str) -> Stored:
     return current(found)
 
 
-def current(entries: Sequence[Stored]) -> Stored:
-    """Of a name that several shards have had, the one that counts: neither removed nor left behind by a move."""
+def current(entries: Sequence[Stored], home: Shard | None = None) -> Stored:
+    """Of a name that several shards have had, the one that counts: neither removed nor left behind by a move.
+
+    Of several such, the one in ``home``.
+    """
     return max(
-        entries, key=lambda entry: (entry.state != "removed", not entry.moved, entry.number("moved") or 0)
+        entries,
+        key=lambda entry: (
+            entry.state != "removed",
+            not entry.moved,
+            entry.number("moved") or 0,
+            entry.shard is home,
+        ),
     )
 
 

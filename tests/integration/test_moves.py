@@ -244,3 +244,17 @@ def test_what_is_to_be_moved_stays_where_another_of_its_name_stands_there(
     with pytest.raises(WrongState, match="look at it"):
         app.schedules.change("one", queue=queues[1])
     assert all_by_name(store)["one"] == before
+
+
+def test_of_two_that_were_created_at_once_a_file_keeps_the_one_in_the_shard_of_its_queue(
+    app: App, store: Store, clock: FixedClock, queues: list[str]
+) -> None:
+    for queue in queues:
+        put(store, store.shard(queue), [defined(entry("one", queue), FILE)])
+    assert [change.what for change in changes(store, [entry("one", queues[1])], FILE)] == ["removed"]
+    assert apply(store, [entry("one", queues[1])], FILE).changes == ["removed one"]
+    stand = {found.shard: found.state for found in all_by_name(store)["one"]}
+    assert stand == {store.shard(queues[0]): "removed", store.shard(queues[1]): "active"}
+    clock.ms = START_MS + HOUR_MS
+    Passes(store)()
+    assert ran(Hands(store, queues)) == [1]
