@@ -9,8 +9,9 @@
 -- Cost  O(zones given)
 -- States  unchanged
 --
--- What was planned by the rules before is marked by the field "!<zone>" until it has been planned anew. Dies before:
--- nothing has changed. Dies after: the mark makes the next scheduler that starts plan anew.
+-- What was planned by the rules before is marked by the field "!<zone> <digest>" until it has been planned anew, by
+-- these rules: whoever has done that by others leaves the mark. Dies before: nothing has changed. Dies after: the mark
+-- makes the next scheduler that starts plan anew.
 
 -- include: expect
 
@@ -34,7 +35,7 @@ local function claim(zone, digest, release, data)
     end
     redis.call("HSET", zones, zone, digest .. " " .. release, "=" .. zone, data)
     if is_there then
-        redis.call("HSET", zones, "!" .. zone, digest)
+        redis.call("HSET", zones, "!" .. zone .. " " .. digest, release)
     end
     return is_there and 2 or 1
 end

@@ -13,7 +13,7 @@ from oncue.common.task import instant
 from oncue.scheduler.definition import Definition
 from oncue.scheduler.schedule_calls import MOST_SET_BACK_MS, decided_ms
 from oncue.scheduler.standing import Stored, all_stored, find
-from oncue.scheduler.zones import claim
+from oncue.scheduler.zones import MARK, claim, zone_of_mark
 
 CHUNK = 100
 _log = logging.getLogger("oncue.schedules")
@@ -21,9 +21,10 @@ _log = logging.getLogger("oncue.schedules")
 
 def begin(shard: Shard) -> None:
     """What a scheduler does first: its rules against those in force, and what an earlier change has left undone."""
-    fields: list[bytes] = shard.command("HKEYS", shard.keys.zones)
-    names = {field.decode(errors="replace") for field in fields if field[:1] not in (b"=", b"!")}
-    undone = {field[1:].decode(errors="replace") for field in fields if field[:1] == b"!"}
+    found: list[bytes] = shard.command("HKEYS", shard.keys.zones)
+    fields = [field.decode(errors="replace") for field in found]
+    undone = {field for field in fields if field.startswith(MARK)}
+    names = {field for field in fields if field[:1] not in ("=", MARK)}
     _replan_zones(shard, claim(shard, names) | undone)
 
 
@@ -37,13 +38,14 @@ def replan(shard: Shard, names: Collection[str]) -> None:
     _put_right(shard, [entry for name in names for entry in find(shard, name)])
 
 
-def _replan_zones(shard: Shard, zones: Collection[str]) -> None:
-    if not zones:
+def _replan_zones(shard: Shard, marks: Collection[str]) -> None:
+    if not marks:
         return
+    zones = {zone_of_mark(mark) for mark in marks}
     for chunk in all_stored(shard):
         for at in range(0, len(chunk), CHUNK):
             _put_right(shard, chunk[at : at + CHUNK], zones)
-    shard.command("HDEL", shard.keys.zones, *(f"!{zone}" for zone in zones))
+    shard.command("HDEL", shard.keys.zones, *marks)
 
 
 def _put_right(shard: Shard, entries: Sequence[Stored], zones: Collection[str] | None = None) -> None:

@@ -12,14 +12,17 @@ from oncue.common.shard import Shard
 from oncue.common.walltime import adopt, wall_clock
 from oncue.common.zonerules import DIGEST_BYTES, ZoneRules
 
-REPLACED, UNKNOWN = 2, -1
+REPLACED = 2
+MARK = "!"
+"""With it begins the field that is there while ticks are planned anew."""
+
 _log = logging.getLogger("oncue.zones")
 
 
 def claim(shard: Shard, names: Collection[str]) -> set[str]:
-    """This process and the store have the same rules of these zones afterwards; those where this replaced older ones.
+    """This process and the store have the same rules of these zones afterwards.
 
-    A zone that nobody knows stays unknown. Raises what the connection raises.
+    The marks of those zones where this replaced older rules, for whoever plans anew to take away. A zone that nobody knows stays unknown. Raises what the connection raises.
     """
     asked = sorted(names)
     if not asked:
@@ -32,16 +35,25 @@ def claim(shard: Shard, names: Collection[str]) -> set[str]:
     ]
     if not differing:
         return set()
+    brought = {name: known(name) for name in differing}
     args: list[bytes | str | int] = []
-    for name in differing:
-        rules = known(name)
+    for name, rules in brought.items():
         args += (name, *((rules.digest, rules.version, rules.data) if rules else ("", "", "")))
     answers = shard.call("claim_zones", [shard.keys.zones], args)
     for name, answer in zip(differing, answers, strict=True):
         if isinstance(answer, list):
             digest, version, data = answer
             _adopt(shard, name, digest, ZoneRules(version.decode(errors="replace"), data))
-    return {name for name, answer in zip(differing, answers, strict=True) if answer == REPLACED}
+    return {
+        f"{MARK}{name} {rules.digest.decode()}"
+        for (name, rules), answer in zip(brought.items(), answers, strict=True)
+        if rules and answer == REPLACED
+    }
+
+
+def zone_of_mark(mark: str) -> str:
+    """The zone whose ticks have to be planned anew."""
+    return mark.removeprefix(MARK).partition(" ")[0]
 
 
 def _brings_news(mine: ZoneRules | None, stored: bytes) -> bool:
