@@ -1,14 +1,14 @@
 """Real clock changes from 1990 to 2037 against the walk over every minute.
 
 A sample by default; `make test-sweep` (ONCUE_CRON_SWEEP=all) takes every change of every zone, names for the same rules
-once: some twenty minutes on one core.
+once: some forty minutes on one core.
 """
 
 import os
 from datetime import datetime, timedelta
 from importlib import resources
 from pathlib import Path
-from zoneinfo import TZPATH, available_timezones
+from zoneinfo import TZPATH, ZoneInfo, available_timezones
 
 import pytest
 
@@ -18,7 +18,17 @@ from oncue.common.cron_calendar import Calendar
 from oncue.common.cron_expression import read_expression
 from oncue.common.ticks import WallTicks
 from oncue.common.walltime import WallClock, wall_clock
-from tests.cron.brute_force import MINUTE, Meaning, Part, clock_changes, walk
+from tests.cron.brute_force import (
+    MINUTE,
+    Meaning,
+    Part,
+    clock_changes,
+    is_last_day,
+    is_last_weekday,
+    is_nearest_workday,
+    is_nth_weekday,
+    walk,
+)
 
 ALL = os.environ.get("ONCUE_CRON_SWEEP") == "all"
 # Half hours, two hours, whole days, midnight, Ramadan, a negative summer time, both hemispheres, years of whims.
@@ -44,7 +54,7 @@ def distinct_zones() -> list[str]:
 # One zone of many changes takes a while where the machine has other things to do.
 pytestmark: list[pytest.MarkDecorator] = [pytest.mark.timeout(3600)] if ALL else []
 ZONES = distinct_zones() if ALL else SAMPLE
-CHANGES_PER_ZONE = None if ALL else 7
+CHANGES_PER_ZONE = None if ALL else 5
 
 STAR = Part("*", frozenset(range(60)))
 EVERY_DAY = (
@@ -76,10 +86,36 @@ EXPRESSIONS = [
 
 def changes_of(zone: str) -> list[datetime]:
     changes = clock_changes(zone)
-    if CHANGES_PER_ZONE is None:
+    if CHANGES_PER_ZONE is None or len(changes) <= CHANGES_PER_ZONE:
         return changes
-    # The last ones of each decade differ most, so the sample is spread over all years.
-    return changes[:: max(1, len(changes) // CHANGES_PER_ZONE)]
+    # Rules differ from one decade to the next, so the sample is spread over all years.
+    return [changes[number * len(changes) // CHANGES_PER_ZONE] for number in range(CHANGES_PER_ZONE)]
+
+
+def dated(zone: str, change: datetime) -> list[Meaning]:
+    """Expressions whose day and month fields mean the very days of a change."""
+    before, after = ((change + ahead).astimezone(ZoneInfo(zone)).date() for ahead in (-MINUTE, MINUTE))
+    # Those between are the days that a zone leaves out when it moves to the other side of the date line.
+    days = [before + timedelta(days=ahead) for ahead in range((after - before).days + 2)]
+    listed = part(",".join(str(day.day) for day in days), *(day.day for day in days))
+    months = part(",".join(str(day.month) for day in days), *(day.month for day in days))
+    weekday = before.isoweekday() % 7
+    last = Part(f"{weekday}L", frozenset(), is_last_weekday(weekday))
+    nth = Part(
+        f"{weekday}#{(before.day - 1) // 7 + 1}",
+        frozenset(),
+        is_nth_weekday(weekday, (before.day - 1) // 7 + 1),
+    )
+    workday = Part(f"{after.day}W", frozenset(), is_nearest_workday(after.day))
+    small_hours = part("0-3", 0, 1, 2, 3)
+    every_day, every_month, every_weekday = EVERY_DAY
+    return [
+        Meaning(part("30", 30), part("2", 2), listed, months, every_weekday),
+        Meaning(part("*/20", 0, 20, 40), STAR, every_day, every_month, last),
+        Meaning(part("0", 0), small_hours, every_day, months, nth),
+        Meaning(part("15", 15), small_hours, Part("L", frozenset(), is_last_day), every_month, part(str(weekday), weekday)),
+        Meaning(part("0", 0), part("0", 0), workday, every_month, every_weekday),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("zone", ZONES)
@@ -87,11 +123,24 @@ def test_every_tick_around_a_clock_change_is_found(zone: str) -> None:
     crons = [Cron(meaning.expr, zone) for meaning in EXPRESSIONS]
     for change in changes_of(zone):
         start, end = change - timedelta(hours=27), change + timedelta(hours=27)
-        for meaning, cron in zip(EXPRESSIONS, crons, strict=True):
+        on_its_days = dated(zone, change)
+        meanings = [*EXPRESSIONS, *on_its_days]
+        for meaning, cron in zip(
+            meanings, [*crons, *(Cron(meaning.expr, zone) for meaning in on_its_days)], strict=True
+        ):
             expected = walk(meaning, zone, start, end)
             found = cron.after(start - MINUTE, len(expected) + 1)
             assert found[:-1] == expected, (meaning.expr, change)
             assert found[-1] >= end
+            for begun in starts(change):
+                following = next(tick for tick in found if tick > begun)
+                assert cron.after(begun) == [following], (meaning.expr, change, begun)
+
+
+def starts(change: datetime) -> list[datetime]:
+    """Where one may begin to ask: around a change, at it, and between the minutes; each answer is a tick of the one walk."""
+    around = [change + timedelta(minutes=ahead, seconds=ahead % 60) for ahead in range(-240, 241, 37)]
+    return [*around, change - timedelta(milliseconds=1), change, change + MINUTE - timedelta(milliseconds=1)]
 
 
 @pytest.mark.parametrize("zone", ZONES)
