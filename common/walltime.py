@@ -6,6 +6,7 @@ walks into hours that do not exist.
 """
 
 import difflib
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -137,6 +138,15 @@ def adopt(key: str, rules: ZoneRules) -> None:
     What was made before keeps the rules that it was made with.
     """
     _adopted[key] = WallClock(key, rules)
+
+
+def look_again() -> None:
+    """Forgets what this host knew: its tz data may have been updated. Rules from elsewhere stay, unless it has newer ones."""
+    _shared.cache_clear()
+    for key, clock in list(_adopted.items()):
+        with suppress(CronError):
+            if _shared(key).rules.version > clock.rules.version:
+                del _adopted[key]
 
 
 # Rules that came from elsewhere. One set for the whole process: what a zone's clocks show is a fact about the world.

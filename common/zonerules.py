@@ -2,8 +2,8 @@
 
 import hashlib
 import zoneinfo
-from functools import lru_cache
-from importlib import import_module, resources
+from importlib import resources
+from importlib.resources.abc import Traversable
 from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
@@ -35,30 +35,28 @@ def own_rules(key: str) -> ZoneRules:
     for folder in map(Path, zoneinfo.TZPATH):
         file = folder / key
         if file.is_file():
-            return ZoneRules(version_in(folder), file.read_bytes())
-    file_of_package = resources.files("tzdata").joinpath("zoneinfo", *key.split("/"))
-    return ZoneRules(version_of_package(), file_of_package.read_bytes())
+            return ZoneRules(_version_in(folder), file.read_bytes())
+    package = _package()
+    return ZoneRules(_version_in(package), package.joinpath(*key.split("/")).read_bytes())
 
 
 def own_source() -> tuple[str, str]:
     """The release that this host has, "" if it does not say, and where."""
     for folder in map(Path, zoneinfo.TZPATH):
         if (folder / "UTC").exists() or (folder / "Europe").exists():
-            return version_in(folder), str(folder)
-    return version_of_package(), "package tzdata"
+            return _version_in(folder), str(folder)
+    return _version_in(_package()), "package tzdata"
 
 
-@lru_cache(maxsize=16)
-def version_in(folder: Path) -> str:
-    """The release of the files in a folder, "" where nothing says it."""
+def _package() -> Traversable:
+    # As files, for what has been imported once stays as it was when the package is updated.
+    return resources.files("tzdata").joinpath("zoneinfo")
+
+
+def _version_in(folder: Traversable) -> str:
     try:
-        with (folder / "tzdata.zi").open(encoding="utf-8", errors="replace") as text:
+        with folder.joinpath("tzdata.zi").open(encoding="utf-8", errors="replace") as text:
             first = text.readline()
     except OSError:
         return ""
     return first.removeprefix(_VERSION_LINE).strip() if first.startswith(_VERSION_LINE) else ""
-
-
-def version_of_package() -> str:
-    """The release that the package tzdata holds; only hosts without files of their own need it."""
-    return str(import_module("tzdata").IANA_VERSION)

@@ -20,7 +20,7 @@ _log = logging.getLogger("oncue.schedules")
 
 
 def begin(shard: Shard) -> None:
-    """What a scheduler does first: its rules against those in force, and what an earlier change has left undone."""
+    """What a scheduler does first, and when tz data may be new: its rules against those in force, and what is undone."""
     found: list[bytes] = shard.command("HKEYS", shard.keys.zones)
     fields = [field.decode(errors="replace") for field in found]
     undone = {field for field in fields if field.startswith(MARK)}

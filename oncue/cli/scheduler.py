@@ -17,7 +17,8 @@ def scheduler(
 ) -> None:
     """Run one scheduler: it promotes due tasks, fires schedules and takes back expired leases.
 
-    Run several, on several machines; none is leader. SIGTERM stops it, SIGHUP reads the schedules of the file again.
+    Run several, on several machines; none is leader. SIGTERM stops it, SIGHUP reads the schedules of the file again, and
+    the time zone data of the host.
 
     Example: oncue scheduler --url redis://localhost:6379/0 --config oncue.yaml
     """

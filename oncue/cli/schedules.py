@@ -1,10 +1,13 @@
 """The schedules of the file that a process was started with: put into the store, and read again on demand."""
 
 import logging
+from functools import partial
 
 from oncue.cli.options import Given
 from oncue.common.config import Config
 from oncue.common.store import Store
+from oncue.common.walltime import look_again
+from oncue.scheduler.replan import begin
 from oncue.scheduler.schedules import apply, revision_of
 
 _log = logging.getLogger("oncue.schedules")
@@ -51,7 +54,13 @@ class FileSchedules:
             )
 
     def reload(self) -> None:
-        """Reads the file again and applies it; its other settings count from the next start on. Raises OncueError."""
+        """Reads this host's tz data and the file again, and applies them. Raises OncueError.
+
+        The other settings of the file count from the next start on.
+        """
+        look_again()
+        for shard in self._store.shards:
+            self._store.persist(shard, partial(begin, shard))
         if self._given.path is None:
             _log.warning("there is no file to read again: this process was started without --config")
             return

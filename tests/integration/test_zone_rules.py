@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,7 @@ from tests.support.processes import Process
 from tests.support.product import DAY_MS, HOUR_MS, START_MS, FixedClock, Passes, app_on, opened
 from tests.support.servers import RedisServer
 from tests.support.waiting import eventually
-from tests.support.zones import rules, zone_folder
+from tests.support.zones import rules, tzif, zone_folder
 
 Start = Callable[..., Process]
 ZONE = "Test/Zone"
@@ -342,6 +344,32 @@ def test_two_hosts_with_different_rules_fire_each_local_time_once(
     assert shown == list(range(shown[0], shown[-1] + 1, PERIOD_S)), seconds
     assert {at % PERIOD_S for at in seconds[-6:]} == {-offset_s % PERIOD_S}
     assert live.schedules.get("beat").missed == 0
+
+
+def test_a_reload_brings_the_tz_data_that_the_host_has_been_given_meanwhile(
+    live: App, host: Callable[[str, int], Host], tmp_path: Path, knows: Callable[..., None]
+) -> None:
+    """Once where the rules in force were its own, and once where they came from another host."""
+    half_a_year_on = time.gmtime(time.time() + 180 * DAY_MS / 1000).tm_mon
+    live.schedules.create("payroll", cron=f"30 12 15 {half_a_year_on} *", timezone=ZONE)
+    before = next_ms(live)
+    scheduler = host("2090a", 0)
+    scheduler.begin()
+
+    def updated(release: str, hours: int) -> None:
+        folder = tmp_path / "2090a"
+        (folder / "tzdata.zi").write_text(f"# version {release}\n")
+        (folder / "Test" / "Zone").write_bytes(tzif(hours * 3600))
+        scheduler.process.child.send_signal(signal.SIGHUP)
+
+    updated("2090b", 1)
+    eventually(lambda: next_ms(live) == before - HOUR_MS, what="what was planned is planned anew")
+    knows("2090c", 2)
+    live.schedules.create("wages", cron="30 12 * * *", timezone=ZONE)
+    updated("2090b", 1)
+    scheduler.process.wait_for_line("the rules of tz data 2090c are in force")
+    updated("2090d", 3)
+    eventually(lambda: next_ms(live) == before - 3 * HOUR_MS, what="the newest rules are in force")
 
 
 @pytest.mark.slow
