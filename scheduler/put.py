@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 from oncue.common.errors import BadInput, CronError, WrongState
 from oncue.common.shard import Shard
@@ -11,7 +12,7 @@ from oncue.scheduler.catch_up import Missed, missed_ticks
 from oncue.scheduler.definition import Definition
 from oncue.scheduler.fire import Fire
 from oncue.scheduler.move import HANDED_OVER, arrive, forget_left, hand_over
-from oncue.scheduler.replan import settle
+from oncue.scheduler.replan import replan, settle
 from oncue.scheduler.schedule_calls import (
     BY_HAND,
     FIRE_FIRST,
@@ -42,6 +43,7 @@ def bring(store: Store, entry: Stored, home: Shard, known: bytes, origin: Origin
         return True
     if any(other.shard is home for other in forget_left(store, entry.name)) and known:
         return False
+    store.persist(entry.shard, partial(_take_up, entry.shard, [entry.name]))
     backlog = _Backlog(store, entry.shard)
     for _ in range(_ATTEMPTS):
         while True:
@@ -71,6 +73,7 @@ def put(
     """
     zones = {entry.config.timezone for entry in definitions}
     answers = dict.fromkeys((entry.name for entry in definitions), FIRE_FIRST)
+    store.persist(shard, partial(_take_up, shard, list(answers)))
     backlog = _Backlog(store, shard)
     while late := [entry for entry in definitions if answers[entry.name] in _AGAIN]:
         store.persist(shard, partial(settle, shard, zones))
@@ -79,6 +82,16 @@ def put(
         answers |= {entry.name: answer for entry, answer in zip(late, found, strict=True)}
         backlog.fire([name for name in answers if answers[name] == FIRE_FIRST])
     return [answers[entry.name] for entry in definitions]
+
+
+def _take_up(shard: Shard, names: Sequence[str]) -> None:
+    """Brings ticks back that were put off by who could not read them, where that can be done here."""
+    client: Any = shard.link.client
+    pipeline = client.pipeline(transaction=False)
+    for name in names:
+        pipeline.hget(shard.keys.schedule(name), "state")
+    states = pipeline.execute()
+    replan(shard, [name for name, state in zip(names, states, strict=True) if state == b"invalid"])
 
 
 class _Backlog:

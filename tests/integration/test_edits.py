@@ -14,7 +14,7 @@ from oncue.common.configtypes import ScheduleConfig
 from oncue.common.store import Store
 from oncue.scheduler.definition import HASH_BYTES
 from oncue.scheduler.schedules import apply
-from tests.support.product import HOUR_MS, MINUTE_MS, START_MS, FixedClock, Passes, app_on, opened
+from tests.support.product import HOUR_MS, MINUTE_MS, START_MS, FixedClock, Hands, Passes, app_on, opened
 from tests.support.servers import RedisServer
 
 FILE = "/etc/oncue.yaml"
@@ -89,3 +89,21 @@ def test_an_edit_first_fires_all_that_is_due_however_much_it_is(
     assert apply(store, [replace(minutes, queue=queue, priority=7)], FILE).changes == ["edited one"]
     found = app.schedules.get("one")
     assert (found.fired, found.next_ms) == (600, START_MS + 601 * MINUTE_MS)
+
+
+@pytest.mark.parametrize("moves", [False, True])
+def test_what_was_put_off_runs_before_an_edit_by_who_can_read_it(
+    app: App, store: Store, clock: FixedClock, moves: bool
+) -> None:
+    app.schedules.create("one", cron="0 * * * *", catch_up="all", overlap="allow", priority=3)
+    clock.ms = START_MS + HOUR_MS
+    shard = store.shard("default")
+    known = shard.command("HGET", shard.keys.schedules, "one")[:HASH_BYTES]
+    keys = (shard.keys.timetable, shard.keys.schedules, shard.keys.armed, shard.keys.schedule("one"))
+    shard.call("put_off", keys, (clock.ms, "one", clock.ms, known, "it is of a newer oncue"))
+    assert app.schedules.get("one").state == "invalid"
+    clock.ms = START_MS + 3 * HOUR_MS + 1
+    app.schedules.change("one", priority=7, queue=other_queue(store) if moves else "default")
+    assert hours(app, "one", "fired") == [1, 2, 3]
+    assert {task.priority for task in Hands(store, ("default",)).reserve()} == {3}
+    assert app.schedules.get("one").state == "active"
