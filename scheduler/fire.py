@@ -41,6 +41,10 @@ class Fire:
             member[1:].decode() for member, _ in head if member[:1] == KINDS and is_understood(member)
         )
 
+    def begin_anew(self) -> None:
+        """After a time in which others may have taken the ticks of this process for nobody's."""
+        self._known.forget_all()
+
     def __call__(self, due: Sequence[tuple[bytes, int]], head: Head) -> Head:
         """Fires due ticks, given with their instants in the timetable in ms. The newest head."""
         ticks = {member[1:].decode(): at for member, at in due}

@@ -50,6 +50,10 @@ class Known:
         """Reads the definition again next time."""
         self._known.pop(name, None)
 
+    def forget_all(self) -> None:
+        """Reads all definitions again, and takes back what others have put off meanwhile."""
+        self._known.clear()
+
     def planned_ms(self, definition: Definition, instant_ms: int) -> int:
         """The planned instant of the tick that stands in the timetable at ``instant_ms``: with jitter an earlier one."""
         if not definition.config.jitter_s:

@@ -160,6 +160,7 @@ class Loop:
         self._read.close()
         self.shard.link.reset()
         self.shard.server_clock.forget()
+        self._fire.begin_anew()
         self._last_id = b""
         self._nudge.wait_s(pause_s)
 

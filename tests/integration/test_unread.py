@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from oncue import App, BadInput
+from oncue.common.shard import Shard
 from oncue.scheduler.definition import HASH_BYTES, read
 from oncue.scheduler.known import Known
 from oncue.scheduler.standing import find
@@ -18,6 +19,7 @@ from oncue.scheduler.unread import Unread
 from tests.support.commands import ended
 from tests.support.processes import Process
 from tests.support.product import FixedClock, app_on, opened
+from tests.support.proxy import Proxy
 from tests.support.servers import RedisServer
 from tests.support.waiting import eventually, pause
 
@@ -167,6 +169,34 @@ def test_what_one_scheduler_cannot_read_another_fires_on_time_and_nobody_else_st
     assert planned == list(range(planned[0], planned[-1] + 1, 1000))
     assert len(planned) > before
     assert unable.output.count(" ERROR ") == 2
+
+
+def put_off(shard: Shard, name: str) -> None:
+    """As a scheduler does that cannot read it, after it has seen nobody fire it at its instant."""
+    (entry,) = find(shard, name)
+    keys, at_ms = shard.keys, entry.at_ms or 0
+    fixed = (keys.timetable, keys.schedules, keys.armed, keys.schedule(name))
+    done, _ = shard.call("put_off", fixed, (at_ms, name, at_ms, entry.hash, "it is of a newer oncue"))
+    assert done
+
+
+@pytest.mark.slow
+def test_a_scheduler_that_had_lost_its_connection_takes_back_what_others_have_put_off(
+    app: App, valkey: RedisServer, run_oncue: Start, env: dict[str, str]
+) -> None:
+    app.schedules.create("new-year", cron="0 0 1 1 *", catch_up="all")
+    app.schedules.create("beat", cron="* * * * * *", overlap="allow")
+    proxy = Proxy(valkey.url).start()
+    try:
+        process = run_oncue("scheduler", env={**env, "ONCUE_URL": proxy.url})
+        wait_for_ticks(app, 2)
+        put_off(app.store.shards[0], "new-year")
+        assert app.schedules.get("new-year").state == "invalid"
+        assert proxy.reset_all() > 0
+        eventually(lambda: app.schedules.get("new-year").state == "active", 10, "it to be taken back")
+        process.kill()
+    finally:
+        proxy.stop()
 
 
 @pytest.mark.slow
