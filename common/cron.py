@@ -38,7 +38,8 @@ class Cron:
         """`expr` has 5 fields, or 6 with seconds first; `tz` is an IANA name; `seed` (the schedule's name) settles `H`.
 
         `days="both"` makes a day match day-of-month AND day-of-week, whatever they start with. `gap="skip"` leaves out
-        fixed times that a clock change skips. Raises CronError, whose sentence names the field, what was found, what is allowed, and a rewrite.
+        fixed times that a clock change skips. Raises CronError, whose sentence names the field, what was found, what is
+        allowed, and a rewrite.
         """
         self._expression = read_expression(expr, seed)
         _check_option("days", days, ("either", "both"))

@@ -67,7 +67,8 @@ def wanted(queue: str | None, state: str | None, from_ts: object, to_ts: object)
 def page(store: Store, meant: Wanted, cursor: str | None, limit: int, *, whole: bool = True) -> Page:
     """Tasks in no order, at least ``limit`` of them unless the page ends before; raises BadInput, StoreUnavailable.
 
-    ``whole``: with data and errors. Who follows the cursors to the end has met every task that was there all the while, some perhaps twice.
+    ``whole``: with data and errors. Who follows the cursors to the end has met every task that was there all the while,
+    some perhaps twice.
     """
     if isinstance(limit, bool) or not 1 <= limit <= 100_000:
         raise BadInput(f"a limit of {limit!r} is not understood: give 1 to 100000")

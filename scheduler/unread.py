@@ -21,6 +21,10 @@ class _Held(NamedTuple):
     at_ms: int
     until_ms: int
 
+    def is_shown_at(self, ms: int) -> bool:
+        """Whether a due tick is this one: in the timetable it stands at its instant, in the head that was seen later."""
+        return ms in (self.at_ms, self.until_ms)
+
 
 class Unread:
     """The ticks that this process leaves alone."""
@@ -36,7 +40,7 @@ class Unread:
         for name, at_ms in ticks.items():
             member = b"t" + name.encode()
             held = self._held.get(member)
-            if held is None or at_ms not in held:
+            if held is None or not held.is_shown_at(at_ms):
                 held = self._held[member] = _Held(at_ms, max(at_ms, now) + self._patience_ms)
             if held.until_ms <= now:
                 del self._held[member]

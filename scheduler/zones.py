@@ -22,7 +22,8 @@ _log = logging.getLogger("oncue.zones")
 def claim(shard: Shard, names: Collection[str]) -> set[str]:
     """This process and the store have the same rules of these zones afterwards.
 
-    The marks of those zones where this replaced older rules, for whoever plans anew to take away. A zone that nobody knows stays unknown. Raises what the connection raises.
+    The marks of those zones where this replaced older rules, for whoever plans anew to take away. A zone that nobody
+    knows stays unknown. Raises what the connection raises.
     """
     asked = sorted(names)
     if not asked:
