@@ -50,7 +50,7 @@ class Fire:
         ticks = {member[1:].decode(): at for member, at in due}
         found = self._known.get(ticks)
         for name, definition in found.items():
-            head = self._fire(definition, ticks[name])
+            head = self._fire(definition, self._unread.released(name, ticks[name]))
         return self._unread({name: at for name, at in ticks.items() if name not in found}, head)
 
     def _fire(self, definition: Definition, at_ms: int) -> Head:

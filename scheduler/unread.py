@@ -47,6 +47,11 @@ class Unread:
                 head = self._put_off(name, held.at_ms)
         return self._seen(head)
 
+    def released(self, name: str, at_ms: int) -> int:
+        """The true instant of a tick that is seen at this one, and can be read now: it is looked at again."""
+        held = self._held.pop(b"t" + name.encode(), None)
+        return held.at_ms if held is not None and at_ms == held.until_ms else at_ms
+
     def _seen(self, head: Head) -> Head:
         if not self._held:
             return head

@@ -14,11 +14,12 @@ from oncue import App, BadInput
 from oncue.common.shard import Shard
 from oncue.scheduler.definition import HASH_BYTES, read
 from oncue.scheduler.known import Known
+from oncue.scheduler.loop import Loop
 from oncue.scheduler.standing import find
-from oncue.scheduler.unread import Unread
+from oncue.scheduler.unread import PATIENCE_MS, Unread
 from tests.support.commands import ended
 from tests.support.processes import Process
-from tests.support.product import FixedClock, app_on, opened
+from tests.support.product import HOUR_MS, FixedClock, app_on, opened
 from tests.support.proxy import Proxy
 from tests.support.servers import RedisServer
 from tests.support.waiting import eventually, pause
@@ -67,14 +68,18 @@ def newer(run_oncue: Start, env: dict[str, str], tmp_path: Path) -> Callable[[],
     return start
 
 
-def put_newer(app: App) -> None:
-    """A schedule with a tick every second, as a newer oncue would have stored it."""
-    app.schedules.create("beat", cron="* * * * * *", overlap="allow")
-    (shard,) = app.store.shards
-    text: bytes = shard.command("HGET", shard.keys.schedules, "beat")
+def make_newer(shard: Shard, name: str) -> None:
+    """Stored as a newer oncue would have done it."""
+    text: bytes = shard.command("HGET", shard.keys.schedules, name)
     entries: dict[str, Any] = msgspec.json.decode(text[HASH_BYTES:])
     body = msgspec.json.encode(entries | {"moon": "full"})
-    shard.command("HSET", shard.keys.schedules, "beat", b"0" * HASH_BYTES + body)
+    shard.command("HSET", shard.keys.schedules, name, b"0" * HASH_BYTES + body)
+
+
+def put_newer(app: App) -> None:
+    """A schedule of a newer oncue, with a tick every second."""
+    app.schedules.create("beat", cron="* * * * * *", overlap="allow")
+    make_newer(app.store.shards[0], "beat")
 
 
 def decided(app: App) -> list[int]:
@@ -169,6 +174,24 @@ def test_what_one_scheduler_cannot_read_another_fires_on_time_and_nobody_else_st
     assert planned == list(range(planned[0], planned[-1] + 1, 1000))
     assert len(planned) > before
     assert unable.output.count(" ERROR ") == 2
+
+
+def test_what_can_be_read_again_while_it_is_left_to_others_runs_here(
+    valkey: RedisServer, namespace: str, clock: FixedClock
+) -> None:
+    with opened(valkey, namespace, clock=clock) as store:
+        app, shard, loop = app_on(store), store.shards[0], Loop(store.shards[0])
+        app.schedules.create("beat", cron="0 * * * *", overlap="allow")
+        good = shard.command("HGET", shard.keys.schedules, "beat")
+        make_newer(shard, "beat")
+        loop.pass_once()
+        clock.pass_ms(HOUR_MS)
+        seen_at = loop.pass_once()
+        assert seen_at == clock.ms + PATIENCE_MS
+        shard.command("HSET", shard.keys.schedules, "beat", good)
+        clock.ms = seen_at
+        loop.pass_once()
+        assert app.schedules.get("beat").fired == 1
 
 
 def put_off(shard: Shard, name: str) -> None:
