@@ -16,11 +16,9 @@ from oncue.common.configtypes import ScheduleConfig
 from oncue.common.configwork import KEYS as WORK_KEYS
 from oncue.common.configwork import read_work
 from oncue.common.errors import CronError
-from oncue.common.localtime import first_ms
 from oncue.common.mended import advised, mended, renamed
 from oncue.common.problem import Problem
 from oncue.common.rule import Rule
-from oncue.common.walltime import wall_clock
 from oncue.common.yamlfile import Entry, Node
 
 _DEFAULT_QUEUE = "default"
@@ -98,22 +96,14 @@ def _values(section: Section, schedule: Entry, given: Surroundings) -> dict[str,
         values |= read_exclude(section, entries["exclude"], given.calendars)
     if "retry" in entries:
         values["retry"] = read_retry(section.inside("retry"), entries["retry"].node)
-    return _renamed(section, entries, values, given.timezone)
+    return _renamed(values)
 
 
-def _renamed(
-    section: Section, entries: Mapping[str, Entry], values: dict[str, Any], timezone: str
-) -> dict[str, Any]:
+def _renamed(values: dict[str, Any]) -> dict[str, Any]:
     """The values under the names of `ScheduleConfig`, which say the unit."""
     renamed = {_FIELDS.get(key, key): value for key, value in values.items()}
     if renamed.pop("from", None):
         renamed["from_end"] = True
-    anchor = renamed.pop("anchor", None)
-    if anchor is not None:
-        try:
-            renamed["anchor_ms"] = first_ms("anchor", anchor, wall_clock(values.get("timezone", timezone)))
-        except CronError as error:
-            section.blame(entries["anchor"], "anchor", _told(error, "anchor"))
     return renamed
 
 

@@ -26,8 +26,8 @@ class ScheduleConfig:
 
     `written` is a hash of how it stands in the file: the same on a host that finds a fault in it.
 
-    Exactly one of `cron`, `every_s` and `rrule` is given. `start` and `end` are ISO 8601, without an offset read in
-    `timezone`. `calendars` holds those that `exclude` names, so that a definition can be understood without its file.
+    Exactly one of `cron`, `every_s` and `rrule` is given. `anchor`, `start` and `end` are ISO 8601, without an
+    offset read in `timezone`. `calendars` holds those that `exclude` names, so that a definition can be understood without its file.
     What `runs` says is not the business of a handler has its description (common/work.py) in `data`. `retry` holds
     fields of a RetryPolicy, over those of the queue.
     """
@@ -41,7 +41,7 @@ class ScheduleConfig:
     line: int = 0
     written: str = field(default="", compare=False, repr=False)
     every_s: float | None = None
-    anchor_ms: int | None = None
+    anchor: str | None = None
     from_end: bool = False
     rrule: str | None = None
     dtstart: str | None = None

@@ -44,6 +44,7 @@ class Rule:
         clock = self.clock = wall_clock(timing.timezone)
         self._every_ms = 0 if timing.every_s is None else every_ms(timing.every_s)
         self._jitter_ms = round(timing.jitter_s * 1000)
+        self._anchor_ms = None if timing.anchor is None else first_ms("anchor", timing.anchor, clock)
         self._start_ms = None if timing.start is None else first_ms("start", timing.start, clock)
         self._end_ms = None if timing.end is None else last_ms("end", timing.end, clock)
         if self._start_ms is not None and self._end_ms is not None and self._start_ms > self._end_ms:
@@ -76,7 +77,7 @@ class Rule:
         if isinstance(self._own, Cron | RRule):
             return self._own.warnings
         start_ms, timing = self._start_ms, self.timing
-        counts_from_it = timing.from_end or timing.anchor_ms is not None
+        counts_from_it = timing.from_end or timing.anchor is not None
         if start_ms is None or counts_from_it or self._own.after_ms(start_ms - 1) == start_ms:
             return []
         return [
@@ -89,7 +90,7 @@ class Rule:
             words = self._own.explain()
         else:
             timing = self.timing
-            words = explain_interval(self._every_ms / 1000, timing.anchor_ms, from_end=timing.from_end)
+            words = explain_interval(self._every_ms / 1000, self._anchor_ms, from_end=timing.from_end)
         return words + explain_limits(self.timing)
 
     def next_after(self, instant_ms: int) -> int | None:
@@ -142,7 +143,7 @@ class Rule:
             return Cron(timing.cron, timing.timezone, seed=self.name, days=timing.days, gap=timing.gap)
         if timing.rrule is not None:
             return RRule(timing.rrule, timing.dtstart or "", timing.timezone, gap=timing.gap)
-        return Interval(self._every_ms, timing.anchor_ms or 0)
+        return Interval(self._every_ms, self._anchor_ms or 0)
 
     def _filtered(self, own: Cron | RRule | Interval, clock: WallClock) -> Source:
         timing = self.timing

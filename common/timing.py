@@ -8,7 +8,7 @@ import msgspec
 class Timing(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """Exactly one of `cron`, `every_s` and `rrule` is given; `common/rule.py` says what all of them mean together.
 
-    `start`, `end` and `dtstart` are ISO 8601, without an offset local time of `timezone`. `exclude` has dates, ranges
+    `anchor`, `start`, `end` and `dtstart` are ISO 8601, without an offset local time of `timezone`. `exclude` has dates, ranges
     (`2026-12-24/2026-12-26`), cron expressions, and names of `calendars`, whose entries are dates, ranges and cron
     expressions. Encoded as JSON, what is not given takes no place.
     """
@@ -16,7 +16,7 @@ class Timing(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     timezone: str = "UTC"
     cron: str | None = None
     every_s: float | None = None
-    anchor_ms: int | None = None
+    anchor: str | None = None
     from_end: bool = False
     rrule: str | None = None
     dtstart: str | None = None

@@ -11,7 +11,7 @@ MAX_JITTER_S = 86_400
 _KINDS = {"cron": "cron", "every_s": "every", "rrule": "rrule"}
 # What belongs to some kinds alone, with the value that means "not given".
 _BELONGS = {
-    "anchor_ms": ("anchor", ("every",)),
+    "anchor": ("anchor", ("every",)),
     "from_end": ("from", ("every",)),
     "dtstart": ("dtstart", ("rrule",)),
     "days": ("days", ("cron",)),
@@ -58,7 +58,7 @@ def check(timing: Timing, kind: str) -> None:
 def _check_end(timing: Timing) -> None:
     if not timing.from_end:
         return
-    if timing.anchor_ms is not None:
+    if timing.anchor is not None:
         _refuse("anchor", "has no effect with from: end, which counts from the last finish")
     if timing.on_excluded != "skip":
         _refuse(

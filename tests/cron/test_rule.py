@@ -35,7 +35,7 @@ def test_an_interval_counts_elapsed_time_through_a_clock_change() -> None:
 
 
 def test_an_interval_is_aligned_to_its_anchor_before_and_after_it() -> None:
-    made = rule(every_s=3600.0, anchor_ms=at("2026-12-01T00:17+00:00"))
+    made = rule(every_s=3600.0, anchor="2026-12-01T00:17+00:00")
     assert next_ticks(made, "2026-11-30T08:00", 2) == ["2026-11-30T08:17:00", "2026-11-30T09:17:00"]
 
 
@@ -73,10 +73,7 @@ def test_an_interval_whose_start_is_no_tick_is_warned_of() -> None:
     (warning,) = rule(every_s=86_400.0, start="2026-12-01T09:00").warnings
     assert "counted from 1970" in warning
     assert rule(every_s=86_400.0, start="2026-12-01").warnings == []
-    assert (
-        rule(every_s=86_400.0, start="2026-12-01T09:00", anchor_ms=at("2026-12-01T09:00+00:00")).warnings
-        == []
-    )
+    assert rule(every_s=86_400.0, start="2026-12-01T09:00", anchor="2026-12-01T09:00+00:00").warnings == []
     assert rule(every_s=600.0, start="2026-12-01T09:01", from_end=True).warnings == []
 
 
@@ -96,7 +93,7 @@ def test_a_start_in_a_gap_is_its_end_and_one_in_an_overlap_its_first_pass() -> N
     "kind",
     [
         {"cron": "0 9 * * *", "start": "2026-12-01"},
-        {"every_s": 86_400.0, "anchor_ms": at("2026-12-01T09:00+00:00"), "start": "2026-12-01"},
+        {"every_s": 86_400.0, "anchor": "2026-12-01T09:00+00:00", "start": "2026-12-01"},
         {"rrule": "FREQ=DAILY", "dtstart": "2026-12-01T09:00"},
     ],
 )
@@ -213,7 +210,11 @@ def test_jitter_is_capped_below_the_next_tick() -> None:
     [
         ({}, "cron", "is missing"),
         ({"cron": "@daily", "every_s": 60.0}, "every", "cron is given too; give exactly one"),
-        ({"cron": "@daily", "anchor_ms": 1}, "anchor", "goes with every alone; this schedule has cron"),
+        (
+            {"cron": "@daily", "anchor": "2026-12-01"},
+            "anchor",
+            "goes with every alone; this schedule has cron",
+        ),
         ({"every_s": 60.0, "days": "both"}, "days", "goes with cron alone"),
         ({"every_s": 60.0, "gap": "skip"}, "gap", "goes with cron and rrule alone"),
         ({"rrule": "FREQ=DAILY"}, "dtstart", "is missing; an rrule needs its first instant"),
@@ -224,7 +225,11 @@ def test_jitter_is_capped_below_the_next_tick() -> None:
         ({"cron": "@daily", "start": "2026-02-02", "end": "2026-02-01"}, "end", "which is before start"),
         ({"cron": "@daily", "count": 3}, "count", "needs an instant to count from; add start:"),
         ({"cron": "@daily", "count": 0, "start": "2026-01-01"}, "count", "allowed are 1 to 10000"),
-        ({"every_s": 60.0, "from_end": True, "anchor_ms": 1}, "anchor", "has no effect with from: end"),
+        (
+            {"every_s": 60.0, "from_end": True, "anchor": "2026-12-01"},
+            "anchor",
+            "has no effect with from: end",
+        ),
         ({"every_s": 60.0, "from_end": True, "count": 1, "start": "2026-01-01"}, "count", "write end"),
         ({"every_s": 0.5}, "every", "allowed are 1s to a century"),
         ({"cron": "@daily", "jitter_s": -1.0}, "jitter", "allowed are 1s to 1d"),
@@ -256,7 +261,9 @@ def test_what_makes_no_sense_is_refused_by_its_key(timing: dict[str, Any], field
 
 
 def test_explain_says_every_limit_in_words() -> None:
-    made = rule(every_s=5400.0, start="2026-01-01", end="2026-12-31", count=7, jitter_s=300.0, anchor_ms=0)
+    made = rule(
+        every_s=5400.0, start="2026-01-01", end="2026-12-31", count=7, jitter_s=300.0, anchor="1970-01-01"
+    )
     assert made.explain() == (
         "every 1 hour 30 minutes of elapsed time, counted from 1970-01-01T00:00:00Z; from 2026-01-01 on; "
         "until 2026-12-31; 7 times; up to 5 minutes later, settled by its name and instant"

@@ -16,6 +16,7 @@ from tests.cron.timings import (
     ZONES,
     excluded_ticks,
     exclusions,
+    iso,
     kinds,
     rrule_ticks,
     rrules,
@@ -157,7 +158,7 @@ def test_a_rule_has_the_ticks_that_dateutil_expands_from_its_first_date(
 @settings(deadline=None, max_examples=60)
 @given(st.integers(1, 10**9), st.none() | INSTANTS, INSTANTS)
 def test_an_interval_keeps_its_step_and_its_anchor(every: int, anchor: int | None, instant: int) -> None:
-    rule = Rule("x", Timing(every_s=float(every), anchor_ms=anchor))
+    rule = Rule("x", Timing(every_s=float(every), anchor=None if anchor is None else iso(anchor)))
     ticks = ticks_after(rule, instant, 3)
     assert ticks[0] - instant <= every * 1000
     assert all((tick - (anchor or 0)) % (every * 1000) == 0 for tick in ticks)

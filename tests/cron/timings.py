@@ -35,6 +35,10 @@ def ms(moment: datetime) -> int:
     return (moment - EPOCH) // timedelta(milliseconds=1)
 
 
+def iso(instant: int) -> str:
+    return (EPOCH + timedelta(milliseconds=instant)).isoformat()
+
+
 def at(text: str) -> int:
     return ms(datetime.fromisoformat(text))
 
@@ -100,7 +104,7 @@ def kinds(draw: st.DrawFn) -> dict[str, Any]:
         return {"cron": draw(meanings()).expr}
     if kind == "every":
         every = draw(st.sampled_from([1, 60, 5_400, 86_400, 604_800, 7]))
-        return {"every_s": float(every), "anchor_ms": draw(st.none() | INSTANTS)}
+        return {"every_s": float(every), "anchor": draw(st.none() | INSTANTS.map(iso))}
     first = datetime.combine(draw(DATES), time(draw(st.integers(0, 23)), draw(st.sampled_from([0, 15, 30]))))
     return {"rrule": draw(rrules()), "dtstart": first.isoformat()}
 

@@ -12,8 +12,10 @@ import pytest
 
 from oncue import App
 from oncue.common import walltime
+from oncue.common.config import load
 from oncue.common.store import Store
 from oncue.scheduler.replan import settle
+from oncue.scheduler.schedules import apply
 from oncue.scheduler.zones import claim
 from tests.support.commands import ended
 from tests.support.processes import Process
@@ -64,8 +66,8 @@ def begun(store: Store) -> Passes:
     return passes
 
 
-def next_ms(app: App) -> int:
-    found = app.schedules.get("payroll").next_ms
+def next_ms(app: App, name: str = "payroll") -> int:
+    found = app.schedules.get(name).next_ms
     assert found is not None
     return found
 
@@ -266,6 +268,22 @@ def test_a_release_that_was_undone_by_a_newer_one_does_not_come_back(
     knows("2023b", 3)
     begun(store)
     assert next_ms(app) == before
+
+
+def test_a_local_anchor_is_no_edit_for_a_host_with_other_rules(
+    store: Store, knows: Callable[..., None], tmp_path: Path
+) -> None:
+    """The file says when, and the rules in force which instant that is."""
+    file = tmp_path / "oncue.yaml"
+    file.write_text(f"schedules: {{pace: {{every: 6h, anchor: 2026-01-01T00:15, timezone: {ZONE}}}}}\n")
+    changes = []
+    for release, hours in (("2026a", 1), ("2026b", 2), ("2026a", 1), ("2026b", 2)):
+        knows(release, hours)
+        config = load(str(file), {}, {})
+        changes.append(apply(store, config.schedules.values(), "/f", config.faulty).changes)
+    assert [bool(made) for made in changes] == [True, False, False, False]
+    begun(store)
+    assert next_ms(app_on(store), "pace") % (6 * HOUR_MS) == 4 * HOUR_MS + HOUR_MS // 4
 
 
 def test_rules_that_somebody_has_spoilt_in_the_store_are_replaced(

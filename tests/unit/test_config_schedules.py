@@ -141,7 +141,7 @@ def test_each_setting_of_a_schedule_enters_the_definition_hash_once_it_is_not_th
     one = ScheduleConfig("a", "0 2 * * *", "UTC", "q", None)
     changes: list[dict[str, object]] = [
         {"cron": None, "every_s": 60.0},
-        {"anchor_ms": 1},
+        {"anchor": "2026-01-01"},
         {"from_end": True},
         {"rrule": "FREQ=DAILY"},
         {"dtstart": "2026-01-01T00:00"},

@@ -38,7 +38,7 @@ def test_every_key_becomes_a_field_with_its_unit(write: Write) -> None:
     )
     assert found == ScheduleConfig(
         name="a", cron=None, timezone="Europe/Berlin", queue="q", data=[1], priority=9, line=3,
-        every_s=5400.0, anchor_ms=1_767_223_020_000, jitter_s=300.0, start="2026-02-01",
+        every_s=5400.0, anchor="2026-01-01T00:17", jitter_s=300.0, start="2026-02-01",
         end="2026-12-31T12:00+01:00", count=5, exclude=("2026-12-24",), enabled=False,
         catch_up="all", catch_up_max=7, catch_up_within_s=21_600.0, overlap="queue",
     )  # fmt: skip
