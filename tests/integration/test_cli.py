@@ -137,7 +137,6 @@ def test_data_comes_from_stdin(oncue: Run, app: App, tmp_path: Path) -> None:
         (("schedule", "q", "1", "--priority", "10"), "0 to 9"),
         (("cron", "preview", "61 * * * *"), "minute field: found '61'"),
         (("cron", "preview", "0 0 * * *", "--tz", "Mars/Base"), "Mars/Base"),
-        (("cron", "preview", "nightly"), "name a file with --config"),
         (("stats", "--url", "http://localhost"), "--url: the server URL must start with redis://"),
         (("stats", "--shards", "many"), "--shards: found the text 'many'"),
     ],
@@ -148,6 +147,13 @@ def test_bad_input_is_one_sentence_and_code_2(oncue: Run, words: tuple[str, ...]
     assert sentence in end.output
     assert end.output.startswith("oncue: ")
     assert end.output.count("\n") == 1
+
+
+def test_a_preview_without_a_file_asks_the_store_and_says_no_where_it_has_no_such_schedule(
+    oncue: Run,
+) -> None:
+    end = oncue("cron", "preview", "nightly")
+    assert (end.code, end.output) == (1, "oncue: there is no schedule nightly\n")
 
 
 @pytest.mark.parametrize(
