@@ -12,14 +12,17 @@ import pytest
 
 from oncue import App, BadInput
 from oncue.common.shard import Shard
+from oncue.common.store import Store
+from oncue.scheduler import definition
 from oncue.scheduler.definition import HASH_BYTES, read
+from oncue.scheduler.fire import Fire
 from oncue.scheduler.known import Known
 from oncue.scheduler.loop import Loop
-from oncue.scheduler.standing import find
+from oncue.scheduler.standing import find, whole
 from oncue.scheduler.unread import PATIENCE_MS, Unread
 from tests.support.commands import ended
 from tests.support.processes import Process
-from tests.support.product import HOUR_MS, FixedClock, app_on, opened
+from tests.support.product import HOUR_MS, START_MS, FixedClock, Hands, app_on, opened
 from tests.support.proxy import Proxy
 from tests.support.servers import RedisServer
 from tests.support.waiting import eventually, pause
@@ -187,11 +190,56 @@ def test_what_can_be_read_again_while_it_is_left_to_others_runs_here(
         loop.pass_once()
         clock.pass_ms(HOUR_MS)
         seen_at = loop.pass_once()
+        assert seen_at is not None
         assert seen_at == clock.ms + PATIENCE_MS
         shard.command("HSET", shard.keys.schedules, "beat", good)
         clock.ms = seen_at
         loop.pass_once()
         assert app.schedules.get("beat").fired == 1
+
+
+def put_many_newer(store: Store, number: int) -> None:
+    app, (shard,) = app_on(store), store.shards
+    for n in range(number):
+        app.schedules.create(f"beat-{n:03}", cron="0 * * * *", overlap="allow", catch_up="skip")
+        make_newer(shard, f"beat-{n:03}")
+
+
+def test_a_task_behind_many_ticks_that_nobody_can_read_waits_a_second_at_most(
+    valkey: RedisServer, namespace: str, clock: FixedClock
+) -> None:
+    with opened(valkey, namespace, clock=clock) as store:
+        put_many_newer(store, 400)
+        loop, instant_ms = Loop(store.shards[0]), START_MS + HOUR_MS
+        task = app_on(store).schedule_task((instant_ms + 1) / 1000, 1)
+        loop.pass_once()
+        clock.ms = instant_ms - 100
+        loop.survey()
+        loop.pass_once()
+        clock.ms = instant_ms + 1
+        while not Hands(store, ("default",)).reserve():
+            clock.ms = loop.pass_once() or 0
+            assert clock.ms - instant_ms < 1000, app_on(store).get(task)
+
+
+def test_one_who_can_read_many_ticks_has_the_time_to_fire_them_all(
+    valkey: RedisServer, namespace: str, clock: FixedClock
+) -> None:
+    with opened(valkey, namespace, clock=clock) as store:
+        put_many_newer(store, 130)
+        (shard,), names = store.shards, [f"beat-{n:03}" for n in range(130)]
+        unable, able = Loop(shard), Fire(shard)
+        unable.pass_once()
+        clock.ms = START_MS + HOUR_MS
+        due = [(f"t{name}".encode(), clock.ms) for name in names]
+        for at in range(0, len(due), 13):
+            clock.ms = unable.pass_once() or 0
+            with pytest.MonkeyPatch.context() as newer:
+                newer.setattr("oncue.scheduler.definition._KEYS", definition._KEYS | {"moon"})
+                able(due[at : at + 13], [])
+        unable.pass_once()
+        found = [entry.fields for entry in whole(shard)]
+        assert [(fields["state"], fields["fired"]) for fields in found] == [("active", "1")] * 130
 
 
 def put_off(shard: Shard, name: str) -> None:
