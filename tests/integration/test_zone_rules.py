@@ -298,6 +298,31 @@ def test_rules_that_somebody_has_spoilt_in_the_store_are_replaced(
     assert app.schedules.get("payroll").fired == 1
 
 
+def test_who_only_looks_asks_for_no_rules_that_he_knows_and_changes_none(
+    app: App, store: Store, knows: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    knows("2026a", 1)
+    app.schedules.create("payroll", cron="30 2 * * *", timezone=ZONE)
+    app.schedules.create("elsewhere", cron="30 2 * * *", timezone="Europe/Berlin")
+    (shard,) = store.shards
+    command, asked = shard.command, list[tuple[Any, ...]]()
+
+    def seen(*words: Any) -> Any:
+        if words[1] == shard.keys.zones:
+            asked.append(words)
+        return command(*words)
+
+    monkeypatch.setattr(shard, "command", seen)
+    app.schedules.get("payroll")
+    app.schedules.history("payroll")
+    assert asked == [("HMGET", shard.keys.zones, ZONE)] * 2
+    spoilt = {ZONE.encode(): b"f" * 16 + b" 2099z", b"=" + ZONE.encode(): b"no rules"}
+    command("HSET", shard.keys.zones, *(word for pair in spoilt.items() for word in pair))
+    app.schedules.get("payroll")
+    app.schedules.list()
+    assert spoilt.items() <= command("HGETALL", shard.keys.zones).items()
+
+
 class Host:
     """A host with tz data of its own, and a scheduler that may be killed."""
 
@@ -408,6 +433,22 @@ def test_a_host_without_the_zone_fires_by_the_rules_of_the_store(
     assert (found.state, found.missed) == ("active", 0)
     (listed,) = ended(run_oncue, "cron", "list", "--json", env=bare.env).json
     assert (listed["state"], listed["valid"], listed["reason"]) == ("active", True, None)
+
+
+def test_a_diff_tells_the_ticks_by_the_rules_that_are_in_force(
+    live: App,
+    host: Callable[[str, int], Host],
+    run_oncue: Start,
+    tmp_path: Path,
+    knows: Callable[..., None],
+) -> None:
+    knows("2090b", 1)
+    live.schedules.create("wages", cron="30 12 * * *", timezone=ZONE)
+    older = host("2090a", 0)
+    file = tmp_path / "oncue.yaml"
+    file.write_text(f"schedules: {{payroll: {{cron: '30 12 * * *', timezone: {ZONE}}}}}\n")
+    (change,) = ended(run_oncue, "cron", "diff", file, "--json", env=older.env).json
+    assert change["next_after"].endswith("T12:30:00+01:00")
 
 
 @pytest.mark.slow
