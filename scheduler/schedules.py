@@ -20,6 +20,7 @@ from oncue.scheduler.schedule_calls import (
     remove_schedule,
 )
 from oncue.scheduler.standing import Stored, all_by_name, current, whole
+from oncue.scheduler.zones import learn
 
 __all__ = ["HASH_BYTES", "Applied", "Change", "apply", "changes", "revision_of"]
 
@@ -63,10 +64,15 @@ def revision_of(schedules: Iterable[ScheduleConfig], faulty: Collection[str] = (
 def changes(
     store: Store, schedules: Iterable[ScheduleConfig], source: str, faulty: Collection[str] = ()
 ) -> list[Change]:
-    """What ``apply`` with ``forced`` would change, by name; writes nothing."""
+    """What ``apply`` with ``forced`` would change, by name; writes nothing.
+
+    Afterwards this process plans by the rules of time zones that are in force.
+    """
     wanted = {entry.name: entry for entry in schedules}
     if not wanted:
         return []
+    for shard in store.shards:
+        store.persist(shard, partial(learn, shard, {entry.timezone for entry in wanted.values()}))
     found = _changes(store, wanted, source, faulty, dict.fromkeys(store.shards, True))
     return [change for change in found if change.what != "left"]
 

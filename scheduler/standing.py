@@ -1,6 +1,6 @@
 """Standing: how each stored schedule stands, and its history; counts and instants are kept, so a look costs O(1)."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, get_args
@@ -11,7 +11,7 @@ from oncue.common.configtypes import ScheduleConfig
 from oncue.common.errors import BadInput, CronError, NotFound
 from oncue.common.shard import Shard
 from oncue.common.store import Store
-from oncue.scheduler.definition import HASH_BYTES, Definition, read
+from oncue.scheduler.definition import HASH_BYTES, Definition, read, zone_of
 from oncue.scheduler.zones import learn
 
 CHUNK = 500
@@ -126,8 +126,9 @@ def stored(store: Store, name: str) -> Stored:
     """One schedule; raises NotFound. Of two shards that have had it, the one where it is now."""
     found: list[Stored] = []
     for shard in store.shards:
-        store.persist(shard, partial(learn, shard))
-        found += store.persist(shard, partial(find, shard, name))
+        there = store.persist(shard, partial(find, shard, name))
+        store.persist(shard, partial(learn, shard, _zones(there)))
+        found += there
     if not found:
         raise NotFound(f"there is no schedule {name}")
     return current(found)
@@ -193,9 +194,14 @@ def info(entry: Stored) -> ScheduleInfo:
 
 def infos(store: Store) -> list[ScheduleInfo]:
     """How all schedules stand, by name, faulty and removed ones too. Raises what the store raises."""
+    found = [current(entries) for _, entries in sorted(all_by_name(store).items())]
     for shard in store.shards:
-        store.persist(shard, partial(learn, shard))
-    return [info(current(entries)) for _, entries in sorted(all_by_name(store).items())]
+        store.persist(shard, partial(learn, shard, _zones(found)))
+    return [info(entry) for entry in found]
+
+
+def _zones(entries: Iterable[Stored]) -> set[str]:
+    return {zone for entry in entries if (zone := zone_of(entry.text)) is not None}
 
 
 def history(store: Store, name: str) -> list[dict[str, Any]]:

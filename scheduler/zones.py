@@ -44,7 +44,8 @@ def claim(shard: Shard, names: Collection[str]) -> set[str]:
     for name, answer in zip(differing, answers, strict=True):
         if isinstance(answer, list):
             digest, version, data = answer
-            _adopt(shard, name, digest, ZoneRules(version.decode(errors="replace"), data))
+            if not _adopt(name, digest, ZoneRules(version.decode(errors="replace"), data)):
+                shard.command("HDEL", shard.keys.zones, name, f"={name}")
     return {
         f"{MARK}{name} {rules.digest.decode()}"
         for (name, rules), answer in zip(brought.items(), answers, strict=True)
@@ -64,16 +65,28 @@ def _brings_news(mine: ZoneRules | None, stored: bytes) -> bool:
     return mine.version.encode() > stored[DIGEST_BYTES + 1 :]
 
 
-def learn(shard: Shard) -> None:
-    """Takes over the rules that are in force, unless this process has newer ones; for those who only look."""
-    stored: dict[bytes, bytes] = shard.command("HGETALL", shard.keys.zones)
-    for field, data in stored.items():
-        if field[:1] != b"=":
-            continue
-        name, about = field[1:].decode(errors="replace"), stored.get(field[1:], b"")
-        rules, mine = ZoneRules(about[DIGEST_BYTES + 1 :].decode(errors="replace"), data), known(name)
-        if mine is None or (mine.data != data and mine.version <= rules.version):
-            _adopt(shard, name, about[:DIGEST_BYTES], rules)
+def learn(shard: Shard, names: Collection[str]) -> None:
+    """Takes over the rules of these zones that are in force, unless this process has newer ones; for those who only look.
+
+    Writes nothing, and asks for no rules that are known. Raises what the connection raises.
+    """
+    asked = sorted(names)
+    if not asked:
+        return
+    found: list[bytes | None] = shard.command("HMGET", shard.keys.zones, *asked)
+    older = [name for name, about in zip(asked, found, strict=True) if about and _is_behind(name, about)]
+    for name in older:
+        about, data = shard.command("HMGET", shard.keys.zones, name, f"={name}")
+        if about and data:
+            version = about[DIGEST_BYTES + 1 :].decode(errors="replace")
+            _adopt(name, about[:DIGEST_BYTES], ZoneRules(version, data))
+
+
+def _is_behind(name: str, about: bytes) -> bool:
+    mine = known(name)
+    if mine is None:
+        return True
+    return mine.digest != about[:DIGEST_BYTES] and mine.version.encode() <= about[DIGEST_BYTES + 1 :]
 
 
 def known(name: str) -> ZoneRules | None:
@@ -84,17 +97,18 @@ def known(name: str) -> ZoneRules | None:
         return None
 
 
-def _adopt(shard: Shard, name: str, digest: bytes, rules: ZoneRules) -> None:
+def _adopt(name: str, digest: bytes, rules: ZoneRules) -> bool:
+    """False for what cannot be used."""
     mine = known(name)
     try:
         if rules.digest != digest:
             raise ValueError("they are not those that were put there")
         adopt(name, rules)
     except (ValueError, OSError) as error:
-        _log.error("the rules of the time zone %s in the store cannot be used, and go: %s", name, error)
-        shard.command("HDEL", shard.keys.zones, name, f"={name}")
-        return
+        _log.error("the rules of the time zone %s in the store cannot be used: %s", name, error)
+        return False
     own = f"this host has {mine.version or 'an unknown release'}" if mine else "this host has none"
     _log.info(
         "time zone %s: the rules of tz data %s are in force; %s", name, rules.version or "(unknown)", own
     )
+    return True
