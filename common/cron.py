@@ -34,6 +34,7 @@ class Cron:
         seed: str = "",
         days: Literal["either", "both"] = "either",
         gap: Literal["run", "skip"] = "run",
+        _clock: WallClock | None = None,
     ) -> None:
         """`expr` has 5 fields, or 6 with seconds first; `tz` is an IANA name; `seed` (the schedule's name) settles `H`.
 
@@ -44,7 +45,7 @@ class Cron:
         self._expression = read_expression(expr, seed)
         _check_option("days", days, ("either", "both"))
         _check_option("gap", gap, ("run", "skip"))
-        self._ticks = _ticks(self._expression, wall_clock(tz), days, gap)
+        self._ticks = _ticks(self._expression, _clock or wall_clock(tz), days, gap)
         self.expr, self.tz, self.seed, self.days, self.gap = expr, tz, seed, days, gap
 
     def __repr__(self) -> str:

@@ -28,13 +28,19 @@ class RRule:
     __slots__ = ("_before_ms", "_first", "_last_ms", "_parts", "_ticks", "dtstart", "gap", "rrule", "tz")
 
     def __init__(
-        self, rrule: str, dtstart: str, tz: str = "UTC", *, gap: Literal["run", "skip"] = "run"
+        self,
+        rrule: str,
+        dtstart: str,
+        tz: str = "UTC",
+        *,
+        gap: Literal["run", "skip"] = "run",
+        _clock: WallClock | None = None,
     ) -> None:
         """`dtstart` is ISO 8601: local time of the IANA zone `tz`, or with an offset. It is no tick unless the rule has it.
 
         Raises CronError, whose sentence names the part, what was found, and what is allowed.
         """
-        parts, clock = read_parts(rrule), wall_clock(tz)
+        parts, clock = read_parts(rrule), _clock or wall_clock(tz)
         if gap not in ("run", "skip"):
             raise CronError(f"gap: found {gap!r:.40}; allowed are run and skip", field="gap", code="range")
         self.rrule, self.dtstart, self.tz, self.gap = rrule, dtstart, tz, gap

@@ -49,7 +49,7 @@ class Rule:
         self._end_ms = None if timing.end is None else last_ms("end", timing.end, clock)
         if self._start_ms is not None and self._end_ms is not None and self._start_ms > self._end_ms:
             raise CronError(f"end: found {timing.end!r}, which is before start", field="end", code="order")
-        self._own = self._made()
+        self._own = self._made(clock)
         self._ticks = self._filtered(self._own, clock)
         self._to_count = timing.count
         self._check_ever()
@@ -137,12 +137,15 @@ class Rule:
         tick = self.next_after(after_ms)
         return [tick] if tick is not None and tick <= now_ms else []
 
-    def _made(self) -> Cron | RRule | Interval:
+    def _made(self, clock: WallClock) -> Cron | RRule | Interval:
+        # All of one rule by the same clock: another thread may take over other rules of the zone meanwhile.
         timing = self.timing
         if timing.cron is not None:
-            return Cron(timing.cron, timing.timezone, seed=self.name, days=timing.days, gap=timing.gap)
+            return Cron(
+                timing.cron, timing.timezone, seed=self.name, days=timing.days, gap=timing.gap, _clock=clock
+            )
         if timing.rrule is not None:
-            return RRule(timing.rrule, timing.dtstart or "", timing.timezone, gap=timing.gap)
+            return RRule(timing.rrule, timing.dtstart or "", timing.timezone, gap=timing.gap, _clock=clock)
         return Interval(self._every_ms, self._anchor_ms or 0)
 
     def _filtered(self, own: Cron | RRule | Interval, clock: WallClock) -> Source:

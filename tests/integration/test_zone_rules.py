@@ -11,9 +11,12 @@ from typing import Any
 import pytest
 
 from oncue import App
+from oncue.common import rule as rule_module
 from oncue.common import walltime
 from oncue.common.config import load
+from oncue.common.rule import Rule
 from oncue.common.store import Store
+from oncue.common.timing import Timing
 from oncue.scheduler.replan import settle
 from oncue.scheduler.schedules import apply
 from oncue.scheduler.zones import claim
@@ -158,6 +161,37 @@ def test_what_was_decided_is_not_decided_again_after_an_edit(
     app.schedules.pause("payroll")
     app.schedules.resume("payroll")
     assert next_ms(app) == START_MS + midnight() + DAY_MS + 3 * HOUR_MS // 2
+
+
+def test_a_local_time_that_was_skipped_in_a_pause_does_not_come_by_newer_rules(
+    app: App, store: Store, clock: FixedClock, knows: Callable[..., None]
+) -> None:
+    knows("2026a", 2)
+    app.schedules.create("payroll", cron="30 2 * * *", timezone=ZONE, overlap="allow")
+    app.schedules.pause("payroll")
+    clock.ms = START_MS + midnight() + HOUR_MS
+    app.schedules.resume("payroll")
+    knows("2026b", 1)
+    begun(store)
+    assert next_ms(app) == START_MS + midnight() + DAY_MS + 3 * HOUR_MS // 2
+
+
+@pytest.mark.parametrize(
+    "given", [{"cron": "30 2 * * *"}, {"rrule": "FREQ=DAILY", "dtstart": "2026-01-01T02:30"}]
+)
+def test_a_rule_is_of_one_piece_whatever_another_thread_takes_over_meanwhile(
+    knows: Callable[..., None], monkeypatch: pytest.MonkeyPatch, given: dict[str, Any]
+) -> None:
+    knows("2026a", 2)
+    wanted = Rule("payroll", Timing(timezone=ZONE, **given)).next_after(START_MS)
+
+    def overtaken(key: str) -> walltime.WallClock:
+        found = walltime.wall_clock(key)
+        knows("2026b", 1)
+        return found
+
+    monkeypatch.setattr(rule_module, "wall_clock", overtaken)
+    assert Rule("payroll", Timing(timezone=ZONE, **given)).next_after(START_MS) == wanted
 
 
 def test_a_replan_that_died_half_way_is_completed_by_the_next_scheduler(
