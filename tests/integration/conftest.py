@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from oncue import App
+from oncue.common import walltime
 from oncue.common.store import Store
 from tests.support.product import FixedClock, Hands, Passes, app_on, opened
 from tests.support.servers import Server
+from tests.support.zones import ZONE, rules
 
 
 @pytest.fixture
@@ -43,3 +45,14 @@ def hands(store: Store) -> Callable[..., Hands]:
         return Hands(store, queues or ("default",), lease_ms)
 
     return make
+
+
+@pytest.fixture
+def knows(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Make this process one on a host whose data are of this release: `knows("2026b", hours=2)`."""
+    monkeypatch.setattr(walltime, "_adopted", {})
+
+    def knows(release: str, hours: float) -> None:
+        walltime.adopt(ZONE, rules(release, round(hours * 3600)))
+
+    return knows

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from oncue.common.zonerules import ZoneRules
 
+ZONE = "Test/Zone"
+
 
 def tzif(offset_s: int) -> bytes:
     """The file of a zone whose clocks have always been ahead of UTC by so many seconds (RFC 9636, version 2)."""
