@@ -26,7 +26,7 @@ from tests.support.product import Hands
 ROUNDS = 60
 MOST_SINGLE = 1.4
 """A call of schedule_task may cost so many bare calls of a script that does nothing."""
-MOST_BULK = 2.2
+MOST_BULK = 2.0
 """The same for a task of schedule_many and a bare call in a pipeline of 500."""
 MOST_ONE = 2.8
 """To reserve one task and to complete it may cost so many times two bare calls."""

@@ -9,7 +9,8 @@ from oncue.common.errors import BadInput, WrongState
 from oncue.common.keys import page_of
 from oncue.common.pages import open_page
 from oncue.common.shard import KeyTable, Shard, slot
-from oncue.common.store import Placed, Store
+from oncue.common.store import Store
+from oncue.common.writing import Placed
 
 While = Literal["waiting", "running"]
 MOST_KEY_BYTES = 128

@@ -19,8 +19,8 @@ from redis.exceptions import TimeoutError as TimedOut
 _READ_BYTES = 65_536
 
 
-class _Open:
-    """An open connection: one command at a time, and whether anything has come unasked."""
+class OpenConnection:
+    """An open connection of one thread, closed by the first fault of its socket. Replies come in the order of commands."""
 
     __slots__ = ("_connection", "_poller", "_reader", "_socket")
 
@@ -35,23 +35,52 @@ class _Open:
         self._poller = select.poll()
         self._poller.register(self._socket, select.POLLIN)
 
-    def ask(self, command: tuple[Any, ...]) -> Any:
-        """The reply to one command, an error of the server's as an object; raises what sockets raise, and ConnectionError."""
-        self._socket.sendall(hiredis.pack_command(command))
+    def send(self, command: tuple[Any, ...]) -> None:
+        """Sends a command; raises what redis-py raises."""
+        try:
+            self._socket.sendall(hiredis.pack_command(command))
+        except OSError as error:
+            raise self._fault(error) from error
+        except BaseException:
+            self.close()
+            raise
+
+    def reply(self) -> Any:
+        """The next reply, an error of the server's as an object; raises what redis-py raises."""
         reader = self._reader
-        while (reply := reader.gets()) is False:
-            came = self._socket.recv(_READ_BYTES)
-            if not came:
-                raise ConnectionError("Connection closed by server.")
-            reader.feed(came)
+        try:
+            while (reply := reader.gets()) is False:
+                came = self._socket.recv(_READ_BYTES)
+                if not came:
+                    raise ConnectionResetError("Connection closed by server.")
+                reader.feed(came)
+        except OSError as error:
+            raise self._fault(error) from error
+        except BaseException:
+            # Half a reply may be on its way: nobody must read the rest as an answer of his own.
+            self.close()
+            raise
         return reply
+
+    def _fault(self, error: OSError) -> RedisError:
+        self.close()
+        kind = TimedOut if isinstance(error, TimeoutError) else ConnectionError
+        return kind(f"Error while waiting for the reply: {error}")
 
     def has_news(self) -> bool:
         """Whether the server has closed it, or it holds what nobody asked for."""
         return bool(self._poller.poll(0))
 
     def close(self) -> None:
+        """Ends it, whatever is still to come."""
         self._connection.disconnect()
+
+
+def raised(reply: Any) -> Any:
+    """A reply; raises it if it is an error."""
+    if isinstance(reply, RedisError):
+        raise reply
+    return reply
 
 
 class Connections:
@@ -60,28 +89,19 @@ class Connections:
     def __init__(self, make: Callable[[], Any]) -> None:
         """``make`` gives a new connection of redis-py; no I/O yet."""
         self._make = make
-        self._idle: deque[_Open] = deque()
+        self._idle: deque[OpenConnection] = deque()
         self._pid = os.getpid()
 
     def execute(self, *command: Any) -> Any:
         """The reply to one command; raises what redis-py raises. Never repeats it."""
-        taken = self._taken()
-        try:
-            reply = taken.ask(command)
-        except OSError as error:
-            taken.close()
-            kind = TimedOut if isinstance(error, TimeoutError) else ConnectionError
-            raise kind(f"Error while waiting for the reply: {error}") from error
-        except BaseException:
-            # Half a reply may be on its way: nobody must read the rest as an answer of his own.
-            taken.close()
-            raise
-        self._idle.append(taken)
-        if isinstance(reply, RedisError):
-            raise reply
-        return reply
+        connection = self.take()
+        connection.send(command)
+        reply = connection.reply()
+        self._idle.append(connection)
+        return raised(reply)
 
-    def _taken(self) -> _Open:
+    def take(self) -> OpenConnection:
+        """An idle connection, or a new one; raises what redis-py raises."""
         if self._pid != os.getpid():
             # After a fork these belong to the parent, which goes on using them.
             self._idle, self._pid = deque(), os.getpid()
@@ -91,7 +111,11 @@ class Connections:
                 if not taken.has_news():
                     return taken
                 taken.close()
-        return _Open(self._make())
+        return OpenConnection(self._make())
+
+    def give_back(self, connection: OpenConnection) -> None:
+        """Takes back one on which no reply is still to come."""
+        self._idle.append(connection)
 
     def drop(self) -> None:
         """Closes the idle ones; those in use belong to other threads, which meet a fault by themselves or do not."""

@@ -65,6 +65,9 @@ class ConfirmedShard(Shard):
         with self._connected() as client:
             return script(name)(client, keys, args)
 
+    def take(self) -> None:
+        """Each call waits for its confirmation before the next."""
+
     def confirm(self, ids: Sequence[str]) -> None:
         """Waits for the confirmation; raises NotDurable, WrongServer and what redis-py raises."""
         with self._connected() as client:

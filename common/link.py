@@ -28,7 +28,7 @@ from redis.sentinel import Sentinel
 
 from oncue.common.address import Address
 from oncue.common.clock import monotonic_s
-from oncue.common.connections import Connections
+from oncue.common.connections import Connections, OpenConnection
 from oncue.common.errors import OncueError, StoreUnavailable, WrongServer
 from oncue.common.faults import FAULTS, Backoff, is_passing, said
 
@@ -83,6 +83,19 @@ class Link:
         if self._connections is None:
             return client.execute_command(*command)
         return self._connections.execute(*command)
+
+    def take(self) -> OpenConnection | None:
+        """A connection for commands in a row, or None where each needs routing; raises what redis-py raises."""
+        # Made now, if this is the first call.
+        _ = self.client
+        return None if self._connections is None else self._connections.take()
+
+    def give_back(self, connection: OpenConnection) -> None:
+        """Takes back one from ``take`` on which no reply is still to come."""
+        if self._connections is None:
+            connection.close()
+        else:
+            self._connections.give_back(connection)
 
     def _options(self) -> dict[str, Any]:
         address = self.address

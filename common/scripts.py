@@ -47,9 +47,13 @@ class Script:
         self.text = assembled(name)
         self.sha = hashlib.sha1(self.text.encode(), usedforsecurity=False).hexdigest()
 
+    def command(self, keys: Sequence[bytes], args: Sequence[bytes | str | int]) -> tuple[Any, ...]:
+        """The command that calls it; answered by NoScriptError where the server has not seen its text yet."""
+        return ("EVALSHA", self.sha, len(keys), *keys, *args)
+
     def __call__(self, client: Client, keys: Sequence[bytes], args: Sequence[bytes | str | int]) -> Any:
         try:
-            return client.execute_command("EVALSHA", self.sha, len(keys), *keys, *args)
+            return client.execute_command(*self.command(keys, args))
         except NoScriptError:
             return client.execute_command("EVAL", self.text, len(keys), *keys, *args)
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from oncue.common.clock import Clock, ServerClock
+from oncue.common.connections import OpenConnection
 from oncue.common.keys import Keys, opens_at, page_of
 from oncue.common.link import Link
 from oncue.common.scripts import script
@@ -48,6 +49,13 @@ class Shard:
     def call(self, name: str, keys: Sequence[bytes], args: Sequence[bytes | str | int]) -> Any:
         """One call of a script, not repeated; raises what redis-py raises."""
         return script(name)(self.link, keys, args)
+
+    def take(self) -> OpenConnection | None:
+        """A connection for calls in a row, or None where they have to go one by one; to be given back to the link.
+
+        Raises what the connection raises.
+        """
+        return self.link.take()
 
     def confirm(self, ids: Sequence[str]) -> None:
         """Waits until the calls that have written these tasks are as durable as was asked for; here nothing was."""

@@ -1,8 +1,9 @@
 """What producers ask of the store: schedule, look up, cancel, reschedule. One call for many, in bounded chunks."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -13,11 +14,9 @@ from oncue.common.errors import AlreadyFinal, BadInput, NotFound, WrongState
 from oncue.common.keys import opens_at, page_of, shard_of
 from oncue.common.link import COMMAND_TIMEOUT_S, Link
 from oncue.common.settle import Settling, cancelling, rescheduling
-from oncue.common.shard import KeyTable, Shard, slot
+from oncue.common.shard import Shard
 from oncue.common.task import TaskInfo, instant
-
-CHUNK = 500
-"""How many tasks one call carries: beyond some hundreds a call gets no cheaper, and the server is busy for longer."""
+from oncue.common.writing import CHUNK, Placed, Writing, written
 
 MOST_PAGES = 10_000
 """How many pages a producer remembers, a week of them: half a megabyte."""
@@ -42,16 +41,6 @@ def _unknown(task_id: str) -> str:
 
 def _dead(task_id: str) -> WrongState:
     return WrongState(f"{task_id} is among the dead: redrive or purge it before using its id again")
-
-
-class Placed(NamedTuple):
-    """A new task, ready to be written."""
-
-    id: str
-    record: bytes
-    due_ms: int
-    band: int
-    queue: str
 
 
 class Store:
@@ -98,27 +87,24 @@ class Store:
 
     def schedule(self, tasks: Sequence[Placed]) -> None:
         """Writes tasks; those whose id is there already stay as they are. Raises WrongState for the id of a dead one."""
-        for shard, chunk in self._chunks(tasks):
-            answers = self.persist(shard, partial(_schedule, shard, chunk))
-            if min(answers) < 0:
-                raise _dead(chunk[answers.index(-1)].id)
+        by_shard: dict[int, list[Placed]] = {}
+        for task in tasks:
+            by_shard.setdefault(self.shard(task.queue).number, []).append(task)
+        for number, mine in by_shard.items():
+            shard = self.shards[number]
+            with closing(Writing(shard, mine)) as writing:
+                while chunk := writing.next:
+                    # The last try must not come later after the first one than that of any other call.
+                    patience_s = self.patience_s - writing.waited_s
+                    answers = self.link.call(writing.answers, patience_s, sleep_s, shard.keys.timetable)
+                    if min(answers) < 0:
+                        raise _dead(chunk[answers.index(-1)].id)
 
     def schedule_one(self, task: Placed) -> None:
         """As ``schedule``, for a single task, with less ado."""
         shard = self.shard(task.queue)
         if self.persist(shard, partial(_schedule_one, shard, task)) < 0:
             raise _dead(task.id)
-
-    def _chunks(self, tasks: Sequence[Placed]) -> Iterator[tuple[Shard, Sequence[Placed]]]:
-        by_shard: dict[int, list[Placed]] = {}
-        if len(self.shards) == 1:
-            by_shard[0] = list(tasks)
-        else:
-            for task in tasks:
-                by_shard.setdefault(self.shard(task.queue).number, []).append(task)
-        for number, mine in by_shard.items():
-            for at in range(0, len(mine), CHUNK):
-                yield self.shards[number], mine[at : at + CHUNK]
 
     def get(self, task_id: str) -> TaskInfo:
         """What is known of a task; raises NotFound."""
@@ -224,21 +210,6 @@ class Store:
         return totals
 
 
-def _schedule(shard: Shard, tasks: Sequence[Placed]) -> list[int]:
-    keys = shard.keys
-    now = shard.now_ms()
-    first = (keys.records, keys.runs, keys.timetable, keys.counts, keys.bands, keys.seq, keys.armed)
-    table = KeyTable(*first, keys.notify, keys.claims)
-    args: list[bytes | str | int] = [now]
-    for task in tasks:
-        at = table.add(*slot(keys, now, task.due_ms, task.band, task.queue))
-        args += (task.id, task.record, at)
-    results = [keys.result(task.id) for task in tasks if record.has_nonce(task.record)]
-    answers: list[int] = shard.call("schedule", [*table.keys, *results], args)
-    shard.confirm([task.id for task in tasks])
-    return answers
-
-
 def _schedule_one(shard: Shard, task: Placed) -> int:
     keys, page = shard.keys, page_of(task.due_ms)
     # Which script is asked is all that this clock decides, so it need not be exact.
@@ -250,7 +221,7 @@ def _schedule_one(shard: Shard, task: Placed) -> int:
         if answer >= 0:
             shard.confirm((task.id,))
             return answer
-    (answer,) = _schedule(shard, (task,))
+    (answer,) = written(shard, (task,))
     if is_ahead:
         if len(shard.pages) >= MOST_PAGES:
             shard.pages.clear()

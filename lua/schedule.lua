@@ -58,14 +58,15 @@ local function is_repeated(run, nonce)
     return ended_as(run) and (nonce == "" or nonce == run.nonce)
 end
 
-local ids, wanted, chosen = {}, {}, {}
+-- What was asked, side by side: a table for each task would cost more than its commands.
+local ids, dues, bands, queues, nonces, placed_in, chosen = {}, {}, {}, {}, {}, {}, {}
 for i = 2, #ARGV, 3 do
-    local id, index = ARGV[i], tonumber(ARGV[i + 2])
+    local n, id, index = #ids + 1, ARGV[i], tonumber(ARGV[i + 2])
     local due, band, queue, _, nonce = header(ARGV[i + 1])
     -- What reserve.lua would not take: an id that no caller may choose, a queue that members cannot name.
     expect(due and band <= 9 and not id:find("[^%w._:@/+-]") and not queue:find(":", 1, true) and index and index > 9)
-    ids[#ids + 1] = id
-    wanted[#wanted + 1] = {due, band, queue, nonce, slot_at(due, band, queue, index)}
+    ids[n], dues[n], bands[n], queues[n], nonces[n] = id, due, band, queue, nonce
+    placed_in[n] = slot_at(due, band, queue, index)
     if nonce ~= "" then
         chosen[#chosen + 1] = id
     end
@@ -81,18 +82,17 @@ for n, id in ipairs(chosen) do
     results[id] = KEYS[at]
 end
 
-local counted, answers = {}, {}
+local counted, answers = {delayed = {}, ready = {}}, {}
 local runs = redis.call("HMGET", keys.runs, unpack(ids))
 local seq = redis.call("INCRBY", keys.seq, #ids) - #ids
 
--- Writes the record, unless there is one; 1, 0 or -1 as the call answers.
+-- Writes the record with its placement, unless there is one; 1, 0 or -1 as the call answers.
 local function write(id, record, nonce, placement, text)
     local run = text and run_parts(text)
     if run and is_repeated(run, nonce) then
         return 0
     end
-    if redis.call("HSETNX", keys.records, id,
-        record:sub(1, 1) .. struct.pack(">I4", placement) .. record:sub(6)) == 0 then
+    if redis.call("HSETNX", keys.records, id, record:sub(1, 1) .. placement .. record:sub(6)) == 0 then
         return run and run.state == "x" and nonce ~= "" and nonce ~= run.nonce and -1 or 0
     end
     if text or results[id] then
@@ -101,20 +101,21 @@ local function write(id, record, nonce, placement, text)
     return 1
 end
 
-for n, id in ipairs(ids) do
-    local due, band, queue, nonce, slot = unpack(wanted[n], 1, 5)
-    local placement = (seq + n) % 4294967296
-    answers[n] = write(id, ARGV[3 * n], nonce, placement, runs[n])
-    if answers[n] == 1 then
-        local state
-        if slot.entries then
-            slot.entries[#slot.entries + 1] = entry(id, placement)
-            state = slot.page and "delayed" or "ready"
+for n = 1, #ids do
+    local id, queue, slot = ids[n], queues[n], placed_in[n]
+    local number = (seq + n) % 4294967296
+    local placement = struct.pack(">I4", number)
+    local answer = write(id, ARGV[3 * n], nonces[n], placement, runs[n])
+    answers[n] = answer
+    if answer == 1 then
+        local entries, state = slot.entries, slot.page and "delayed" or "ready"
+        if entries then
+            entries[#entries + 1] = id .. placement
         else
-            state = place(keys, slot, now, due, band, queue, id, placement)
+            state = place(keys, slot, now, dues[n], bands[n], queue, id, number)
         end
-        local count = queue .. ":" .. state
-        counted[count] = (counted[count] or 0) + 1
+        local of = counted[state]
+        of[queue] = (of[queue] or 0) + 1
     end
 end
 
@@ -123,7 +124,9 @@ for _, slot in pairs(slots) do
         append(keys, slot, now)
     end
 end
-for count, number in pairs(counted) do
-    redis.call("HINCRBY", keys.counts, count, number)
+for state, of in pairs(counted) do
+    for queue, number in pairs(of) do
+        redis.call("HINCRBY", keys.counts, queue .. ":" .. state, number)
+    end
 end
 return answers

@@ -9,8 +9,9 @@ from oncue.common.errors import BadInput
 from oncue.common.handler import check_seconds
 from oncue.common.keys import queue_name
 from oncue.common.retry import RetryPolicy, storable
-from oncue.common.store import Placed, Store
+from oncue.common.store import Store
 from oncue.common.task import NewTask
+from oncue.common.writing import Placed
 
 
 @dataclass(frozen=True, slots=True)

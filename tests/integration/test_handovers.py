@@ -141,11 +141,11 @@ def test_an_id_that_no_worker_would_take_is_refused_by_the_script_itself(store: 
     from redis.exceptions import ResponseError
 
     from oncue.common import record
-    from oncue.common.store import Placed, _schedule
+    from oncue.common.writing import Placed, written
 
     shard = store.shards[0]
     due = shard.now_ms()
     task = Placed(bad, record.pack(due, 5, "default", (b"1", False)), due, 5, "default")
     with pytest.raises(ResponseError):
-        _schedule(shard, [task])
+        written(shard, [task])
     assert store.counts() == {}

@@ -15,7 +15,7 @@ from typing import Any, cast
 from oncue.common.link import Link
 from oncue.common.record import pack
 from oncue.common.shard import Shard
-from oncue.common.store import Placed, _schedule
+from oncue.common.writing import Placed, written
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "protocol.md"
@@ -50,7 +50,7 @@ def example_call() -> tuple[list[bytes], list[bytes]]:
     recorder = Recorder()
     link = cast(Link, recorder)
     task = Placed(ID, pack(DUE, BAND, QUEUE, DATA), DUE, BAND, QUEUE)
-    _schedule(Shard(link, NAMESPACE, 0, Still()), [task])
+    written(Shard(link, NAMESPACE, 0, Still()), [task])
     number = recorder.call[2]
     words = [word if isinstance(word, bytes) else str(word).encode() for word in recorder.call[3:]]
     return words[:number], words[number:]
