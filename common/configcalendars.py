@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from oncue.common.configkeys import EXAMPLES, unknown_key
+from oncue.common.configkeys import EXAMPLES, nearest_key, unknown_key
 from oncue.common.configsection import Section
 from oncue.common.errors import BadInput, CronError
 from oncue.common.exclusion import check_entry, is_name
 from oncue.common.icalendar import read_calendar
-from oncue.common.mended import advised, example, renamed
+from oncue.common.mended import advised, example, renamed, unknown
 from oncue.common.problem import Problem
 from oncue.common.scalar import found
 from oncue.common.yamlfile import Entry, Node
@@ -57,7 +57,7 @@ class Calendars:
                 for place, path in _texts(section, key, entry.node, "the path of an .ics file"):
                     yield from self._ics(section, place, path)
             else:
-                section.blame(entry, key, unknown_key(key, KEYS))
+                section.blame(entry, key, unknown(key, node.entries, {}, list(KEYS)))
 
     def _ics(self, section: Section, place: Node, path: str) -> tuple[str, ...]:
         """The dates of a calendar file, which is named relative to the configuration file."""
@@ -71,7 +71,7 @@ class Calendars:
         except UnicodeDecodeError:
             message = "not UTF-8 text; save the file as UTF-8"
         except OSError as error:
-            message = f"cannot be read: {error.strerror}"
+            message = f"cannot be read: {error.strerror}; {_what_to_do(Path(self._file).parent, path)}"
         except ValueError as error:
             message = str(error)
         section.blame(place, "ics", f"{path}: {message}")
@@ -90,11 +90,23 @@ def read_exclude(
         if text not in calendars:
             _check(section, "exclude", place, text, calendars)
         elif dates is None:
-            message = f"the calendar {text!r} cannot be used: it has a fault of its own"
+            message = f"the calendar {text!r} cannot be used: mend calendars.{text} first"
             section.blame(place, "exclude", message)
         else:
             named[text] = dates
     return {"exclude": tuple(texts), "calendars": named}
+
+
+def _what_to_do(folder: Path, name: str) -> str:
+    """For a calendar file that cannot be opened."""
+    path = folder / name
+    if path.is_dir():
+        return f"this is a folder: write the name of a file in it, as in ics: {Path(name) / 'holidays.ics'}"
+    if not path.parent.is_dir():
+        return f"there is no folder {path.parent}: paths count from the folder of this file"
+    if not path.exists():
+        return f"put the file there, at {path.absolute()}, or write ics: with its path from the folder of this file"
+    return f"let the user who runs this read {path.absolute()}, and its folders"
 
 
 def _checked(section: Section, key: str, node: Node) -> Iterator[str]:
@@ -107,7 +119,7 @@ def _check(section: Section, key: str, place: Node, text: str, calendars: Mappin
     line = _line(key)
     try:
         if is_name(text) and calendars:
-            line = f"{key}: [{next(iter(calendars))}]"
+            line = f"{key}: [{nearest_key(text, calendars) or next(iter(calendars))}]"
             raise BadInput(unknown_key(text, calendars).replace("unknown key", "unknown calendar"))
         check_entry(text)
     except (BadInput, CronError) as error:

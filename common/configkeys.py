@@ -282,11 +282,14 @@ LATER_QUEUE = ("concurrency", "precision", "spread", "rate_limit")
 """Planned, and refused until they do what they say: an option without effect is a lie."""
 
 
-def unknown_key(name: str, known: Iterable[str], later: Iterable[str] = ()) -> str:
+def unknown_key(name: str, known: Iterable[str]) -> str:
     """Say why a key is refused, with the nearest known one."""
-    if name in later:
-        return "not yet supported; remove it"
     allowed = list(known)
-    close = difflib.get_close_matches(name[:40], allowed, n=1, cutoff=0.6)
-    hint = f"did you mean {close[0]}? " if close else ""
+    near = nearest_key(name, allowed)
+    hint = f"did you mean {near}? " if near else ""
     return f"unknown key {name[:60]!r}; {hint}allowed: {', '.join(allowed)}"
+
+
+def nearest_key(name: str, known: Iterable[str]) -> str:
+    """The known key that a misspelt one may be; "" where none is near."""
+    return next(iter(difflib.get_close_matches(name[:40], list(known), n=1, cutoff=0.6)), "")

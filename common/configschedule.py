@@ -15,6 +15,7 @@ from oncue.common.configsection import Section
 from oncue.common.configtypes import ScheduleConfig
 from oncue.common.configwork import KEYS as WORK_KEYS
 from oncue.common.configwork import read_work
+from oncue.common.cronmended import mended_cron
 from oncue.common.errors import CronError
 from oncue.common.mended import advised, mended, renamed
 from oncue.common.problem import Problem
@@ -28,6 +29,16 @@ _CALLED = {"cron": "cron expression", "rrule": "rrule"}
 _FIELDS = {"every": "every_s", "jitter": "jitter_s", "catch_up_within": "catch_up_within_s"}
 _KINDS = frozenset({"cron", "every", "rrule"})
 _SETTLES = frozenset({*SCHEDULE, "exclude"}) - {"queue", "priority", "overlap"}
+_BESIDE = {
+    "has no effect without exclude": "write exclude: [2026-12-25] beside it, or remove it",
+    "has no effect": "remove it",
+    "goes with ": "remove it",
+    "is given too": "remove the others",
+    "which is before start": "write a later one, or remove it",
+    "no tick is left": "remove what excludes too much, or write another start or end",
+}
+"""What to do about a key whose value is right by itself."""
+
 _COMMENT_OR_NTH = re.compile(r"\s+#\d")
 
 
@@ -91,7 +102,9 @@ def _values(section: Section, schedule: Entry, given: Surroundings) -> dict[str,
     values = section.take(entries, SCHEDULE, beside=("exclude", "data", "retry", *WORK_KEYS, *cut_off))
     if cut_off:
         kind = next(key for key in _CUT_OFF if key in entries)
-        section.blame(entries[cut_off[0]], kind, f"in braces a comma ends a value: quote the {_CALLED[kind]}")
+        whole = ",".join((str(entries[kind].node.value), *cut_off))
+        message = f"in braces a comma ends a value: quote the {_CALLED[kind]}"
+        section.blame(entries[cut_off[0]], kind, f'{message}; write {kind}: "{whole}"')
     if "exclude" in entries:
         values |= read_exclude(section, entries["exclude"], given.calendars)
     if "retry" in entries:
@@ -133,25 +146,31 @@ def _check(section: Section, schedule: Entry, config: ScheduleConfig) -> None:
         kind = next((key for key in entries if key in _KINDS), "cron")
         key = error.field if error.field in _SETTLES else kind
         hint = f"; {comment}" if key == "cron" and cron and cron.node.after.lstrip().startswith("#") else ""
-        section.blame(entries.get(key, schedule), key, f"{_told(error, key)}{hint}")
+        section.blame(entries.get(key, schedule), key, f"{_told(error, key, config)}{hint}")
         return
     for key, message in _without_effect(config, entries.keys()):
         section.blame(entries[key], key, message)
 
 
-def _told(error: CronError, key: str) -> str:
-    """What is wrong with the value of a key; what is wrong with it beside others is mended by no example."""
+def _told(error: CronError, key: str, config: ScheduleConfig) -> str:
+    """What is wrong with the value of a key, and what to write; beside others no example mends it, but to go without."""
     message = str(error).removeprefix(f"{key}: ")
+    if key == "cron" and config.cron is not None:
+        message = mended_cron(message, error, config)
     own = "found " in message and error.code not in ("order", "never")
-    return advised(message, mended(key, SCHEDULE[key], None)) if own and key in SCHEDULE else message
+    if own or message.startswith("is missing"):
+        return advised(message, mended(key, SCHEDULE[key], None)) if key in SCHEDULE else message
+    beside = next((line for sign, line in _BESIDE.items() if sign in message), "")
+    return f"{message}; {beside}" if beside else message
 
 
 def _without_effect(config: ScheduleConfig, given: Collection[str]) -> Iterator[tuple[str, str]]:
     if "catch_up_max" in given and config.catch_up != "all":
-        yield "catch_up_max", "has no effect without catch_up: all"
+        yield "catch_up_max", "has no effect without catch_up: all; write that beside it, or remove it"
     if "catch_up_within" in given and config.catch_up == "skip":
-        yield "catch_up_within", "has no effect with catch_up: skip"
+        yield "catch_up_within", "has no effect with catch_up: skip; remove it"
     if config.from_end and config.catch_up == "all":
-        yield "catch_up", "has no effect with from: end, which plans one run at a time; allowed: latest, skip"
+        why = "has no effect with from: end, which plans one run at a time"
+        yield "catch_up", f"{why}; allowed: latest, skip; write catch_up: latest"
     if config.from_end and config.overlap != "skip":
-        yield "overlap", "has no effect with from: end, whose runs never overlap"
+        yield "overlap", "has no effect with from: end, whose runs never overlap; remove it"

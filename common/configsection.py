@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from oncue.common.configkeys import Key, unknown_key
+from oncue.common.configkeys import Key
 from oncue.common.errors import BadInput
-from oncue.common.mended import advised, mended
+from oncue.common.mended import advised, mended, unknown
 from oncue.common.problem import Problem
 from oncue.common.scalar import kind
 from oncue.common.yamlfile import Entry, Node
@@ -49,8 +49,11 @@ class Section:
         for name, entry in entries.items():
             if name in beside:
                 continue
+            if name in later:
+                self.blame(entry, name, "not yet supported; remove it")
+                continue
             if name not in keys:
-                self.blame(entry, name, unknown_key(name, [*keys, *beside], later))
+                self.blame(entry, name, unknown(name, entries, keys, [*keys, *beside]))
                 continue
             try:
                 values[name] = keys[name].take(entry.node.value)

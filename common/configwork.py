@@ -21,6 +21,7 @@ KEYS = ("command", "http", "env", *WORK)
 
 _WORDS = "allowed: a list of words, the program first"
 _OF_COMMANDS = ("shell", "env", "cwd")
+_OF_HTTP = frozenset({*HTTP, "headers", "body"})
 
 
 def read_work(section: Section, entries: Mapping[str, Entry], max_bytes: int) -> dict[str, Any]:
@@ -46,13 +47,13 @@ def read_work(section: Section, entries: Mapping[str, Entry], max_bytes: int) ->
 def _blame_idle(section: Section, entries: Mapping[str, Entry], runs: str | None) -> None:
     for key, entry in entries.items():
         if key == "data" and runs:
-            section.blame(entry, key, f"has no effect with {runs}, which is what its tasks hold")
+            section.blame(entry, key, f"has no effect with {runs}, which is what its tasks hold; remove it")
         elif key == "http" and runs == "command":
-            section.blame(entry, key, "a schedule has command or http, not both")
+            section.blame(entry, key, "a schedule has command or http, not both; remove one of them")
         elif key in _OF_COMMANDS and runs != "command":
-            section.blame(entry, key, "has no effect without command")
+            section.blame(entry, key, "has no effect without command; remove it")
         elif key in WORK and key not in _OF_COMMANDS and not runs:
-            section.blame(entry, key, "has no effect without command or http")
+            section.blame(entry, key, "has no effect without command or http; remove it")
 
 
 def _command(section: Section, entries: Mapping[str, Entry], values: dict[str, Any]) -> Work:
@@ -118,7 +119,7 @@ def _call(section: Section, entries: Mapping[str, Entry], values: dict[str, Any]
         request["body"] = plain_data(inside.inside("body"), known["body"].node)
     if isinstance(node.value, str):
         section.blame(node, "http", f"found a text; write {_mended_http(node.value)}")
-    elif isinstance(node.value, dict | None) and "url" not in known:
+    elif isinstance(node.value, dict | None) and "url" not in known and known.keys() <= _OF_HTTP:
         inside.blame(entries["http"], "url", "is missing; write http: {url: https://HOST/PATH}")
     if "url" not in request:
         raise ValueError("http")

@@ -143,13 +143,15 @@ def _events(text: str) -> Iterator[_Event]:
         elif event is not None and inside[-1] == "VEVENT" and name in _WANTED:
             event.values.setdefault(name, []).append(value)
     if inside:
-        raise BadInput(f"the file ends inside {inside[-1]}; is it complete?")
+        raise BadInput(f"the file ends inside {inside[-1]}; is it complete? Export it anew")
 
 
 def _lines(text: str) -> Iterator[tuple[int, str, str]]:
     """Number, name and value of each line; a line that starts with a blank goes on with the one before."""
     if not text.upper().startswith("BEGIN:VCALENDAR"):
-        raise BadInput("line 1: a calendar file starts with BEGIN:VCALENDAR")
+        raise BadInput(
+            "line 1: a calendar file starts with BEGIN:VCALENDAR; export it anew as iCalendar (.ics)"
+        )
     number, whole = 0, ""
     for at, line in enumerate([*text.replace("\r\n", "\n").split("\n"), ""], start=1):
         if line[:1] in (" ", "\t") and whole:

@@ -1,17 +1,65 @@
 """Mended: the line to write instead of what the file has and cannot be taken."""
 
 import difflib
+import json
 import re
+from collections.abc import Mapping
 
-from oncue.common.configkeys import EXAMPLES, Key
+from oncue.common.configkeys import EXAMPLES, Key, nearest_key, unknown_key
+from oncue.common.errors import BadInput
+from oncue.common.scalar import plain_scalar
+from oncue.common.yamlfile import Entry, Node
 
 _TRUTHS = {"yes": "true", "on": "true", "true": "true", "no": "false", "off": "false", "false": "false"}
-_SAID = re.compile(r"[;,] (?:write (?!it )|did you mean |type |remove )")
+_SAID = re.compile(r"[;,] (?:write (?!it )|type |remove )")
+_MEANT = re.compile(r"did you mean (\S+)\?$")
+_PLAIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.:/+-]*[A-Za-z0-9])?")
+_LONGEST = 200
+_UNSHOWN = frozenset({"schedules", "command", "env", "http", "headers", "body", "data", "password", "url"})
+"""Keys whose values may hold a secret."""
 
 
 def advised(message: str, line: str) -> str:
     """A fault with the line to write instead, unless it says that already, nearer to what was meant."""
+    if meant := _MEANT.search(message):
+        return f"{message[: meant.start()]}write {line.partition(':')[0]}: {meant[1]}"
     return message if _SAID.search(message) else f"{message}; write {line}"
+
+
+def unknown(name: str, given: Mapping[str, Entry], keys: Mapping[str, Key], names: list[str]) -> str:
+    """Why a key is refused that is none of these names, and the line with the nearest one."""
+    message, near = unknown_key(name, names), nearest_key(name, names)
+    if not near:
+        return message
+    if near in given:
+        return f"{message}; remove {name:.60}, since {near} is there"
+    return f"{message}; write {_with_key(near, given[name], keys.get(near))}"
+
+
+def _with_key(name: str, entry: Entry, key: Key | None) -> str:
+    if isinstance(entry.node.value, dict | list) and entry.node.line > entry.line:
+        return f"{name}: (what stands below it can stay)"
+    if key is not None:
+        try:
+            key.take(entry.node.value)
+        except BadInput:
+            return mended(name, key, entry.node.value)
+    text = "" if name in _UNSHOWN or (key and key.secret) else _shown(name, entry.node)
+    return f"{name}: {text or '... (what stands behind it can stay)'}"
+
+
+def _shown(name: str, node: Node) -> str:
+    """A value in one line of YAML; "" where it is long."""
+    value, text = node.value, ""
+    if isinstance(value, dict):
+        text = "{" + ", ".join(f"{key}: {_shown(key, entry.node)}" for key, entry in value.items()) + "}"
+    elif isinstance(value, list):
+        text = "[" + ", ".join(_shown("", item) for item in value) + "]"
+    elif isinstance(value, str) and name not in ("cron", "rrule") and _PLAIN.fullmatch(value):
+        text = value if isinstance(plain_scalar(value), str) else f'"{value}"'
+    else:
+        text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _LONGEST else ""
 
 
 def mended(name: str, key: Key, value: object) -> str:

@@ -23,9 +23,10 @@ class Problem:
 
     @property
     def sentence(self) -> str:
-        """The whole fault in one line, in the form that editors can jump to."""
+        """The whole fault in one line, in the form that editors can jump to; it cannot steer a terminal."""
         place = f"{self.file}:{self.line}:{self.column}" if self.line else self.file
-        return ": ".join(part for part in (place, self.key, self.message) if part)
+        text = ": ".join(part for part in (place, self.key, self.message) if part)
+        return "".join(char if char.isprintable() else " " for char in text)
 
 
 class Refused(ConfigError):
