@@ -17,6 +17,7 @@ _ZONE = re.compile(r"(?i)(celery_)?timezone")
 _FIELDS = ("minute", "hour", "day_of_month", "month_of_year", "day_of_week")
 _REPR = re.compile(r"<crontab: (\S+) (\S+) (\S+) (\S+) (\S+) \((m/h/d/dM/MY|m/h/dM/MY/d)\)>")
 _PACE = re.compile(r"<freq: (\d+(?:\.\d+)?) (second|minute|hour|day)s?>")
+_ADDED = ("schedule", "sig", "args", "kwargs", "name")
 _LONG_NAME = re.compile(r"(?i)(sun|mon|tue|wed|thu|fri|sat)[a-z]*day")
 _SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400}
 _ORDERS = {
@@ -52,9 +53,40 @@ def read_celery(text: str, timezone: str | None, *, is_json: bool) -> Imported:
 def _from_python(text: str) -> tuple[Any, Any]:
     try:
         literals = Literals(ast.parse(text))
-        return literals.find(_SCHEDULE), literals.find(_ZONE)
+        entries, added = literals.find(_SCHEDULE), dict(_added(literals))
+        if added and isinstance(entries, dict | None):
+            entries = (entries or {}) | added
+        return entries, literals.find(_ZONE)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise BadInput(f"this is no Python that can be read: {error}") from None
+
+
+def _added(literals: Literals) -> Iterator[tuple[str, dict[str, Any]]]:
+    """What `add_periodic_task(schedule, sig, args, kwargs, name, **options)` adds when the app runs, as entries."""
+    for call in literals.calls("add_periodic_task"):
+        given = dict(zip(_ADDED, call.args, strict=False))
+        given |= {word.arg: word.value for word in call.keywords if word.arg}
+        entry = {key: literals.value(node) for key, node in given.items() if key != "sig"}
+        options = {key: entry.pop(key) for key in list(entry) if key not in _ADDED}
+        entry |= {"options": options, **_signature(literals, given.get("sig"))}
+        name = entry.pop("name", None)
+        yield name if isinstance(name, str) else f"{entry['task']} of line {call.lineno}", entry
+
+
+def _signature(literals: Literals, sig: ast.expr | None) -> dict[str, Any]:
+    """Task and arguments of `task.s(...)`; of what is computed its source."""
+    if isinstance(sig, ast.Call) and isinstance(sig.func, ast.Attribute):
+        values = [literals.value(value) for value in sig.args]
+        named = {word.arg or "**": literals.value(word.value) for word in sig.keywords}
+        task = ast.unparse(sig.func.value)[:200]
+        if sig.func.attr in ("s", "si"):
+            return {
+                "task": task,
+                **{key: given for key, given in (("args", values), ("kwargs", named)) if given},
+            }
+        if sig.func.attr in ("signature", "subtask"):
+            return {"task": task, **dict(zip(("args", "kwargs"), values, strict=False)), **named}
+    return {"task": "none" if sig is None else ast.unparse(sig)[:200]}
 
 
 def _from_json(text: str) -> tuple[Any, Any]:

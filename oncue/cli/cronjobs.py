@@ -11,6 +11,7 @@ from oncue.common.yamlfile import Node
 
 _MARK = re.compile(r"^---(?:[ \t].*)?$", re.MULTILINE)
 _PREFIX = re.compile(r"(?:CRON_)?TZ=(\S+)\s+(.*)")
+_STEP = re.compile(r"[*?]/0*(?:[2-9]|1[0-9])[0-9]*")
 _OVERLAP = {"Allow": "allow", "Forbid": "skip", "Replace": "replace"}
 _KNOWN = {
     "schedule",
@@ -83,10 +84,30 @@ def _read(found: Imported, manifest: dict[str, Any], timezone: str) -> None:
     prefixed = _PREFIX.fullmatch(cron)
     zone, cron = prefixed.groups() if prefixed else (spec.get("timeZone") or timezone, cron)
     notes: list[str] = [f"{key} was not carried over." for key in spec if key not in _KNOWN]
-    settings = {"cron": cron.strip(), "timezone": zone, **_policy(spec, notes)}
+    settings = {"cron": _days(cron.strip(), notes), "timezone": zone, **_policy(spec, notes)}
     job = _inside(_inside(spec, "jobTemplate"), "spec")
     settings |= _command(job, notes)
     found.jobs.append(Job(name, place, settings, notes))
+
+
+def _days(cron: str, notes: list[str]) -> str:
+    """The same with day fields that mean the same here: to Kubernetes `*/2` is no star, and a day matches either field."""
+    words = cron.split()
+    if len(words) != 5 or any(
+        field.split("/")[0] in "*?" and not _is_step(field) for field in (words[2], words[4])
+    ):
+        return cron
+    for at, first in ((2, "1-31"), (4, "0-6")):
+        if _is_step(words[at]):
+            notes.append(
+                f"{words[at]} is no star to Kubernetes: the day matches either field, so {first} is written out."
+            )
+            words[at] = first + words[at][1:]
+    return " ".join(words)
+
+
+def _is_step(field: str) -> bool:
+    return _STEP.fullmatch(field) is not None
 
 
 def _policy(spec: dict[str, Any], notes: list[str]) -> dict[str, Any]:

@@ -159,7 +159,9 @@ def _shell_line(command: str, notes: list[str]) -> str:
     if not stdin:
         return line
     notes.append("What stood after % was the command's stdin.")
-    return f"printf '%s\\n' {' '.join(map(shlex.quote, stdin))} | ({line.strip()})"
+    # A comment at the end of the line must not take the bracket with it.
+    end = "\n)" if "#" in line else ")"
+    return f"printf '%s\\n' {' '.join(map(shlex.quote, stdin))} | ({line.strip()}{end}"
 
 
 def name_of(command: str) -> str:

@@ -65,6 +65,13 @@ class Literals:
             }
         return value
 
+    def calls(self, name: str) -> Iterator[ast.Call]:
+        """The calls of a function or method of this name, in the order of the file."""
+        found = [node for node in ast.walk(self._module) if isinstance(node, ast.Call)]
+        yield from sorted(
+            (node for node in found if _last_name(node.func) == name), key=lambda node: node.lineno
+        )
+
     def value(self, node: ast.expr, depth: int = _DEPTH) -> Any:
         """What an expression is, as far as its syntax tells."""
         if depth == 0:

@@ -247,6 +247,56 @@ def test_cronjobs_of_kubernetes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("there", "here"),
+    [
+        ("0 0 */2 * 1", "0 0 1-31/2 * 1"),
+        ("0 0 1 * */3", "0 0 1 * 0-6/3"),
+        ("0 0 ?/2 * 1", "0 0 1-31/2 * 1"),
+        ("0 0 */2 * *", "0 0 */2 * *"),
+        ("0 0 */1 * 1", "0 0 */1 * 1"),
+        ("0 0 13 * 5", "0 0 13 * 5"),
+        ("0 0 * * 5", "0 0 * * 5"),
+        ("@daily", "@daily"),
+    ],
+)
+def test_a_day_of_a_cronjob_matches_as_kubernetes_has_it(tmp_path: Path, there: str, here: str) -> None:
+    containers = "{containers: [{image: b, command: [run]}]}"
+    job = f"jobTemplate: {{spec: {{template: {{spec: {containers}}}}}}}"
+    manifest = f"kind: CronJob\nmetadata: {{name: a}}\nspec: {{schedule: '{there}', {job}}}\n"
+    found, result = imported(tmp_path, "job.yaml", manifest)
+    assert found["a"].cron == here
+    assert ("is no star to Kubernetes" in result.stdout) == (there != here)
+
+
+def test_tasks_that_an_app_of_celery_adds_when_it_runs_are_read_too(tmp_path: Path) -> None:
+    text = """
+app.conf.timezone = "Asia/Tokyo"
+@app.on_after_configure.connect
+def setup_periodic_tasks(sender, **kwargs):
+    sender.add_periodic_task(10.0, test.s("hello", n=1), name="add every 10", expires=5)
+    sender.add_periodic_task(crontab(hour=7, minute=30), test.si(), args=(2,))
+    sender.add_periodic_task(timedelta(1), tasks.clean.signature(args=(1,), queue="q"), queue="slow")
+    sender.add_periodic_task(make(), test.s())
+"""
+    found, result = imported(tmp_path, "tasks.py", text)
+    assert {name: (entry.cron, entry.every_s, entry.data) for name, entry in found.items()} == {
+        "add-every-10": (None, 10, {"task": "test", "args": ["hello"], "kwargs": {"n": 1}}),
+        "test-of-line-6": ("30 7 * * *", None, {"task": "test", "args": [2]}),
+        "tasks.clean-of-line-7": (None, 86_400, {"task": "tasks.clean", "args": [1]}),
+    }
+    assert (found["test-of-line-6"].timezone, found["tasks.clean-of-line-7"].queue) == ("Asia/Tokyo", "slow")
+    assert "options: expires=5 was not carried over" in result.stdout
+    assert "left out: entry test of line 8: make(): it is computed" in result.stderr
+
+
+def test_a_comment_in_a_line_of_crontab_with_stdin_ends_before_it(tmp_path: Path) -> None:
+    found, _ = imported(tmp_path, "crontab", "* * * * * cat # copy%hi\n", "--format", "crontab")
+    data: Any = found["cat"].data
+    ran = subprocess.run(["/bin/sh", "-c", data["command"]], capture_output=True, text=True, check=True)
+    assert ran.stdout == "hi\n"
+
+
+@pytest.mark.parametrize(
     ("name", "text", "words", "sentence"),
     [
         ("x.py", "x = 1", (), "no beat_schedule can be read: there is none"),
