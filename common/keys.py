@@ -69,7 +69,9 @@ class Keys:
         self.dead_bytes = prefix + b"dead_bytes"  # string: bytes of the records and errors of dead tasks
         self.schedules = prefix + b"schedules"  # hash: name -> definition hash and definition (JSON)
         self.followers = prefix + b"followers"  # hash: id of a task -> what its end lets go
-        self.revisions = prefix + b"revisions"  # hash: revisions of files that were put here, in their order
+        self.revisions = (
+            prefix + b"revisions"
+        )  # hash: revisions of files that were put here, in their order; notes of moves
         self.zones = prefix + b"zones"  # hash: rules of the time zones in force, and their data
         self.seq = prefix + b"seq"  # string: counter behind placements and fencing tokens
         self.armed = (

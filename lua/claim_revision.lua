@@ -23,7 +23,8 @@ local function forget_the_oldest()
     local orders, flat = {}, redis.call("HGETALL", revisions)
     for i = 1, #flat, 2 do
         if flat[i]:sub(1, 1) ~= "=" then
-            orders[#orders + 1] = {tonumber(flat[i + 1]) or 0, flat[i]}
+            -- Notes of moves, "~name", are of use for moments: they go first.
+            orders[#orders + 1] = {flat[i]:sub(1, 1) == "~" and 0 or tonumber(flat[i + 1]) or 0, flat[i]}
         end
     end
     table.sort(orders, function(one, other) return one[1] < other[1] end)

@@ -24,6 +24,7 @@ from oncue.scheduler.put import bring, put, resume
 from oncue.scheduler.standing import ScheduleInfo, Stored
 
 T = TypeVar("T")
+_ATTEMPTS = 5
 _SETTINGS = {field.name for field in fields(ScheduleConfig)} - {"name", "line", "written"}
 
 
@@ -97,7 +98,7 @@ class Schedules:
 
     def resume(self, name: str) -> ScheduleInfo:
         """Goes on with the next tick; those that came meanwhile count as skipped. Raises WrongState if it is not paused."""
-        for _ in range(5):
+        for _ in range(_ATTEMPTS):
             entry = self._stored(name)
             if entry.state != "paused":
                 raise WrongState(f"schedule {name} is {entry.state}, not paused")
@@ -113,7 +114,7 @@ class Schedules:
 
         It waits (state "blocked") for a run that goes on, unless the schedule's overlap is "allow".
         """
-        for _ in range(5):
+        for _ in range(_ATTEMPTS):
             entry = self._usable(name)
             definition = _read(entry)
             now = self._store.persist(entry.shard, entry.shard.now_ms)
@@ -147,12 +148,14 @@ class Schedules:
 
     def remove(self, name: str, *, for_good: bool = False) -> None:
         """Removes a schedule; its tasks go on. Its history stays, unless ``for_good``."""
-        entry = self._stored(name)
-        for shard in self._store.shards:
-            if shard is entry.shard or self._is_in(shard, name, removed=for_good):
-                self._store.persist(
-                    shard, partial(schedule_calls.remove_schedule, shard, name, b"", for_good=for_good)
-                )
+        places = {self._stored(name).shard}
+        for _ in range(_ATTEMPTS):
+            for shard in places:
+                call = partial(schedule_calls.remove_schedule, shard, name, b"", for_good=for_good)
+                self._store.persist(shard, call)
+            # After that, since one that is on its way leaves its old shard when it stands in the new one already.
+            others = self._store.shards if len(self._store.shards) > 1 else ()
+            places = {shard for shard in others if self._is_in(shard, name, removed=for_good)}
 
     # Last, since it takes the name of the type from those that come after it.
     def list(self) -> list[ScheduleInfo]:

@@ -48,17 +48,25 @@ def arrive(store: Store, entry: Stored, home: Shard, told: list[Any]) -> bool:
         return False
     fields = dict(zip(flat[::2], flat[1::2], strict=True))
     moved = fields[b"moved"].decode()
-    forget(store, entry.shard, name, moved)
+    forget(store, entry.shard, name, moved, str(home.number))
     # Gone with this call or with one before it whose reply was lost; what is there has lost its mark to somebody else.
-    if store.persist(entry.shard, partial(find, entry.shard, name)):
+    is_there = bool(store.persist(entry.shard, partial(find, entry.shard, name)))
+    if is_there or _went_elsewhere(store, entry.shard, name, moved, str(home.number)):
         forget(store, home, name, moved)
         return False
     return True
 
 
-def forget(store: Store, shard: Shard, name: str, moved: str) -> None:
-    """Takes away what the move of that instant has left in a shard."""
-    store.persist(shard, lambda: remove_schedule(shard, name, b"", for_good=True, moved=moved))
+def _went_elsewhere(store: Store, shard: Shard, name: str, moved: str, home: str) -> bool:
+    """Whether somebody has removed it on its way, or brought it to a third shard, as the note of its original tells."""
+    note = store.persist(shard, lambda: shard.command("HGET", shard.keys.revisions, f"~{name}"))
+    at, _, went = (note or b"").decode().partition(" ")
+    return at == moved and went != home
+
+
+def forget(store: Store, shard: Shard, name: str, moved: str, home: str = "") -> None:
+    """Takes away what the move of that instant has left in a shard, or what has gone to that home."""
+    store.persist(shard, lambda: remove_schedule(shard, name, b"", for_good=True, moved=moved, home=home))
 
 
 def forget_left(store: Store, name: str) -> list[Stored]:

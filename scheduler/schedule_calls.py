@@ -78,17 +78,18 @@ def remove_schedule(
     *,
     for_good: bool = False,
     moved: str = "",
+    home: str = "",
 ) -> bool:
     """Removes a schedule if its definition has this hash, or any with b"" for the hash.
 
-    With ``moved``, the instant of a move, only what that has left behind.
+    With ``moved``, the instant of a move, only what that has left behind; ``home``: the shard that it went to, if any.
     """
     keys = shard.keys
     fixed = (keys.timetable, keys.schedules, keys.followers, keys.revisions)
     own = (keys.schedule(name), keys.history(name), keys.backfilled(name))
     args: Arguments = [shard.now_ms(), name, known, int(for_good), *origin]
     if moved:
-        args.append(moved)
+        args += (moved, home)
     return bool(shard.call("remove_schedule", [*fixed, *own], args))
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from oncue import App, WrongState
+from oncue import App, NotFound, WrongState
 from oncue.common.shard import Shard
 from oncue.common.store import Store
 from oncue.scheduler.move import hand_over
@@ -141,6 +141,83 @@ def test_a_scheduler_that_starts_between_any_two_calls_of_a_move_doubles_and_los
         if left > 0:
             return
     raise AssertionError("the move had no end")
+
+
+@pytest.mark.parametrize("is_removed_before", [False, True])
+def test_what_is_removed_for_good_between_any_two_calls_of_a_move_does_not_come_back(
+    app: App, store: Store, monkeypatch: pytest.MonkeyPatch, is_removed_before: bool
+) -> None:
+    queues, call = queues_of(store), Shard.call
+    for at in range(1, 40):
+        name, left = f"one-{at}", at
+        app.schedules.create(name, cron="0 * * * *", queue=queues[0])
+
+        def counted(shard: Shard, *asked: Any, name: str = name) -> Any:
+            nonlocal left
+            left -= 1
+            if left == 0:
+                if is_removed_before:
+                    app.schedules.remove(name)
+                app.schedules.remove(name, for_good=True)
+            return call(shard, *asked)
+
+        monkeypatch.setattr(Shard, "call", counted)
+        with suppress(WrongState, NotFound):
+            app.schedules.change(name, queue=queues[1])
+        monkeypatch.undo()
+        if left > 0:
+            assert app.schedules.get(name).state == "active"
+            return
+        assert name not in all_by_name(store), at
+    raise AssertionError("the move had no end")
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_what_moves_while_it_is_removed_is_removed_where_it_has_come_to(
+    app: App, store: Store, monkeypatch: pytest.MonkeyPatch, order: int
+) -> None:
+    here, there = queues_of(store)[::order]
+    app.schedules.create("one", cron="0 * * * *", queue=here)
+    call, is_first = Shard.call, True
+
+    def counted(shard: Shard, *asked: Any) -> Any:
+        nonlocal is_first
+        if is_first:
+            is_first = False
+            app.schedules.change("one", queue=there)
+        return call(shard, *asked)
+
+    monkeypatch.setattr(Shard, "call", counted)
+    app.schedules.remove("one", for_good=True)
+    assert all_by_name(store) == {}
+
+
+def test_a_slow_move_does_not_put_a_second_one_beside_what_has_gone_to_a_third_shard_meanwhile(
+    valkey: RedisServer, namespace: str, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call = Shard.call
+    with opened(valkey, namespace, shards=3, clock=clock) as store:
+        app, queues = app_on(store), queues_of(store)
+        for at in range(1, 40):
+            name, left = f"one-{at}", at
+            app.schedules.create(name, cron="0 * * * *", queue=queues[0])
+
+            def counted(shard: Shard, *asked: Any, name: str = name) -> Any:
+                nonlocal left
+                left -= 1
+                if left == 0:
+                    app.schedules.change(name, queue=queues[2])
+                return call(shard, *asked)
+
+            monkeypatch.setattr(Shard, "call", counted)
+            with suppress(WrongState):
+                app.schedules.change(name, queue=queues[1])
+            monkeypatch.undo()
+            (_,) = all_by_name(store)[name]
+            assert app.schedules.get(name).state == "active", at
+            if left > 0:
+                return
+        raise AssertionError("the move had no end")
 
 
 def test_what_was_left_between_two_shards_ticks_again_once_a_scheduler_starts(

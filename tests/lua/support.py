@@ -515,13 +515,14 @@ class Lua:
         file: str = "",
         revision: str = "",
         moved: str = "",
+        home: str = "",
         now: int = NOW,
     ) -> Call:
         k = self.keys
         keys = [k.timetable, k.schedules, k.followers, k.revisions]
         keys += [k.schedule(name), k.history(name), k.backfilled(name)]
         args: list[str | int] = [now, name, known, int(for_good), file, revision]
-        return self.call("remove_schedule", keys, [*args, moved] if moved else args)
+        return self.call("remove_schedule", keys, [*args, moved, home] if moved else args)
 
     def hand_over(
         self, name: str, known: str = "", *, file: str = "", revision: str = "", now: int = NOW

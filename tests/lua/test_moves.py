@@ -83,3 +83,27 @@ def test_only_what_a_move_has_left_behind_is_forgotten(lua: Lua) -> None:
     assert lua.remove_schedule("report", for_good=True, moved=str(NOW + 1)).run() == 0
     assert lua.remove_schedule("report", for_good=True, moved=str(NOW)).run() == 1
     assert lua.client.hgetall(lua.keys.schedules) == {}
+
+
+def test_what_is_on_its_way_leaves_a_note_of_what_became_of_it(lua: Lua) -> None:
+    lua.put_schedule("report", TICK).run()
+    lua.remove_schedule("report", for_good=True).run()
+    assert lua.client.hget(lua.keys.revisions, "~report") is None
+    for gone, note in (
+        (lambda: lua.remove_schedule("report"), b"%d "),
+        (lambda: lua.remove_schedule("report", for_good=True), b"%d "),
+        (lambda: lua.remove_schedule("report", for_good=True, moved=str(NOW), home="3"), b"%d 3"),
+    ):
+        lua.put_schedule("report", TICK).run()
+        lua.hand_over("report", now=NOW).run()
+        assert gone().run() == 1
+        assert gone().run() == 0
+        assert lua.client.hget(lua.keys.revisions, "~report") == note % NOW
+
+
+def test_notes_of_moves_are_forgotten_before_revisions(lua: Lua) -> None:
+    lua.client.hset(lua.keys.revisions, mapping={f"~{at}": f"{NOW} 1" for at in range(1000)})
+    for revision in ("r1", "r2"):
+        assert lua.claim_revision("f", revision).run()[0] == 1
+    assert lua.claim_revision("f", "r1").run()[0] == -1
+    assert lua.client.hlen(lua.keys.revisions) < 600
