@@ -89,16 +89,16 @@ def test_what_is_on_its_way_leaves_a_note_of_what_became_of_it(lua: Lua) -> None
     lua.put_schedule("report", TICK).run()
     lua.remove_schedule("report", for_good=True).run()
     assert lua.client.hget(lua.keys.revisions, "~report") is None
-    for gone, note in (
-        (lambda: lua.remove_schedule("report"), b"%d "),
-        (lambda: lua.remove_schedule("report", for_good=True), b"%d "),
-        (lambda: lua.remove_schedule("report", for_good=True, moved=str(NOW), home="3"), b"%d 3"),
+    for asked, note in (
+        ({}, f"{NOW} "),
+        ({"for_good": True}, f"{NOW} "),
+        ({"for_good": True, "moved": str(NOW), "home": "3"}, f"{NOW} 3"),
     ):
+        options: dict[str, Any] = asked
         lua.put_schedule("report", TICK).run()
         lua.hand_over("report", now=NOW).run()
-        assert gone().run() == 1
-        assert gone().run() == 0
-        assert lua.client.hget(lua.keys.revisions, "~report") == note % NOW
+        assert [lua.remove_schedule("report", **options).run() for _ in range(2)] == [1, 0]
+        assert lua.client.hget(lua.keys.revisions, "~report") == note.encode()
 
 
 def test_notes_of_moves_are_forgotten_before_revisions(lua: Lua) -> None:
