@@ -7,8 +7,6 @@ Only the dependencies are borrowed, from the environment that runs the tests.
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
 import sys
 import sysconfig
 import tarfile
@@ -17,35 +15,16 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.archives import build, run
+
 ROOT = Path(__file__).resolve().parents[2]
-UNUSED = shutil.ignore_patterns(".*", "tests", "bench", "build", "dist", "*.egg-info", "__pycache__")
-
-
-def run(*command: str | Path, cwd: Path) -> str:
-    env = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "ONCUE_"))}
-    done = subprocess.run(
-        command, cwd=cwd, env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False
-    )
-    assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
-    return done.stdout
 
 
 @pytest.fixture(scope="module")
 def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A wheel and an sdist, built from a copy of the checkout so that nothing is left behind in it."""
+    """A wheel and an sdist."""
     at = tmp_path_factory.mktemp("build")
-    shutil.copytree(ROOT, at / "source", symlinks=True, ignore=UNUSED)
-    run(
-        sys.executable,
-        "-m",
-        "build",
-        "--no-isolation",
-        "--wheel",
-        "--sdist",
-        "--outdir",
-        at,
-        cwd=at / "source",
-    )
+    build(at, "wheel", "sdist")
     return at
 
 
