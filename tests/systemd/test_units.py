@@ -17,7 +17,7 @@ from oncue.common.config import Config
 ROOT = Path(__file__).resolve().parents[2]
 UNITS = ROOT / "systemd"
 SERVICES = ["oncue-scheduler@.service", "oncue-worker@.service"]
-RELOAD = ["oncue-reload.path", "oncue-reload.service"]
+RELOAD = ["oncue-reload.path", "oncue-changed.service", "oncue-reload.service"]
 # What a worker may need after its stop time-out: handing back over a connection made anew, two attempts of 5 s.
 HAND_BACK_S = 10
 
@@ -109,18 +109,21 @@ def test_the_commands_are_the_documented_ones() -> None:
 
 
 def test_a_changed_file_is_read_by_the_schedulers_that_were_started_with_it() -> None:
-    watch, reload = (settings(name) for name in RELOAD)
+    watch, changed, reload = (settings(name) for name in RELOAD)
     (command,) = settings(SERVICES[0])["ExecStart"]
     assert watch["PathChanged"] == [command.rpartition("--config ")[2]]
-    assert "Unit" not in watch, "it starts the service of its own name"
+    # The watch is on again before the file is read, so the service that it starts must not be the one that reads.
+    assert watch["Unit"] == [RELOAD[1]]
+    assert changed["OnSuccess"] == changed["After"] == [RELOAD[2]]
+    assert changed["ExecStart"] == ["/bin/true"]
     assert watch["PartOf"] == watch["WantedBy"] == ["oncue.target"]
-    assert reload["Type"] == ["oneshot"]
-    assert "WantedBy" not in reload
+    assert changed["Type"] == reload["Type"] == ["oneshot"]
+    assert "WantedBy" not in {*changed, *reload}
     # A unit without ExecReload would be restarted instead.
     assert reload["ExecStart"] == ['systemctl try-reload-or-restart "oncue-scheduler@*"']
     assert "ExecReload" in settings(SERVICES[0])
     # As many starts as there are changes: the watch ends where systemd refuses one.
-    assert reload["StartLimitIntervalSec"] == ["0"]
+    assert changed["StartLimitIntervalSec"] == reload["StartLimitIntervalSec"] == ["0"]
 
 
 def test_every_unit_is_among_those_that_the_documentation_installs() -> None:
