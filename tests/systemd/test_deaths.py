@@ -1,0 +1,68 @@
+"""Under a real systemd: a process that is killed or hangs is started again, and no task is lost or late for it."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+
+import pytest
+
+from tests.support.waiting import eventually
+from tests.systemd.deployment import LEASE_S, SCHEDULERS, UNITS, WORKER, Deployment
+
+pytestmark = pytest.mark.slow
+
+# One second's pause (RestartSec=), and a start of Python on a machine that is busy.
+BACK_WITHIN_S = 20
+WATCHDOG_S = 4
+
+
+def is_back(deployed: Deployment, unit: str, before: int) -> bool:
+    pid, state = deployed.show(unit, "MainPID", "SubState")
+    return state == "running" and int(pid) not in (0, before)
+
+
+def test_a_killed_scheduler_makes_no_task_late(deployed: Deployment) -> None:
+    due = time.time() + 1
+    task = deployed.app.schedule_task(due, None, queue="emails")
+    before = deployed.kill(SCHEDULERS[0], "KILL")
+    assert 0 <= deployed.noted("sent", task) - due < 1
+    eventually(partial(is_back, deployed, SCHEDULERS[0], before), BACK_WITHIN_S, "the scheduler")
+
+
+def test_what_falls_due_while_all_schedulers_are_dead_runs_once_they_are_back(deployed: Deployment) -> None:
+    before = [deployed.kill(unit, "KILL") for unit in SCHEDULERS]
+    due = time.time() + 0.1
+    task = deployed.app.schedule_task(due, None, queue="emails")
+    assert deployed.noted("sent", task, timeout_s=BACK_WITHIN_S) >= due
+    for unit, pid in zip(SCHEDULERS, before, strict=True):
+        eventually(partial(is_back, deployed, unit, pid), BACK_WITHIN_S, unit)
+
+
+def test_the_task_of_a_killed_worker_runs_again_after_its_lease(deployed: Deployment) -> None:
+    task = deployed.app.schedule_task(None, 0.5, queue="slow")
+    began = deployed.noted("began", task)
+    before = deployed.kill(WORKER, "KILL")
+    again = deployed.noted("began", task, attempt=2, timeout_s=BACK_WITHIN_S)
+    assert again - began >= LEASE_S
+    assert deployed.noted("ended", task, attempt=2) > again
+    assert is_back(deployed, WORKER, before)
+
+
+def test_a_process_that_hangs_is_ended_by_the_watchdog_and_started_again(deployed: Deployment) -> None:
+    assert [deployed.show(unit, "WatchdogUSec") for unit in UNITS] == [["3min"]] * 3
+    with deployed.edited(f"WatchdogSec={WATCHDOG_S}", "oncue-scheduler@.service", "oncue-worker@.service"):
+        deployed.run("systemctl", "restart", *UNITS)
+        well = deployed.pid(SCHEDULERS[1])
+        hanging = {unit: deployed.kill(unit, "STOP") for unit in (SCHEDULERS[0], WORKER)}
+        stopped = time.time()
+        for unit, pid in hanging.items():
+            eventually(partial(is_back, deployed, unit, pid), BACK_WITHIN_S, unit)
+            journal = deployed.journal(unit)
+            assert f"Watchdog timeout (limit {WATCHDOG_S}s)!" in journal
+            assert "with signal SIGABRT" in journal
+            # Where each thread stood.
+            assert "Fatal Python error: Aborted" in journal
+        assert time.time() - stopped >= WATCHDOG_S / 2
+        assert deployed.pid(SCHEDULERS[1]) == well
+    deployed.run("systemctl", "restart", *UNITS)
