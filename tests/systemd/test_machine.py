@@ -22,7 +22,7 @@ def test_what_happens_on_a_machine_stays_there(
         machine.run("sh", "-c", "touch /etc/of-the-machine; rm -f /etc/hostname; hostname machine")
         assert machine.path("/etc/of-the-machine").exists()
         assert machine.run("cat", "/proc/net/dev").count(":") == 1, "lo alone"
-        machine.run("systemd-run", "sleep", "600")
+        machine.run("systemd-run", "--service-type=exec", "sleep", "600")
         cgroup = machine.cgroup
         assert cgroup is not None
         pids = [int(pid) for file in cgroup.rglob("cgroup.procs") for pid in file.read_text().split()]
