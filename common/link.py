@@ -152,7 +152,9 @@ class Link:
 
     def server_time(self, key: bytes) -> tuple[int, int]:
         """TIME of the server that holds ``key``: seconds and microseconds."""
-        seconds, micros = self.node(key).time()
+        # In a cluster the command names no key, so it is for the node to be asked.
+        asked: Any = self.node(key) if isinstance(self.client, RedisCluster) else self
+        seconds, micros = asked.execute_command("TIME")
         return int(seconds), int(micros)
 
     def reset(self) -> None:

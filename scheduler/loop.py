@@ -22,8 +22,11 @@ from oncue.scheduler.fire import Fire
 LOOK_AHEAD_MS = 100
 """How long before a notified instant the timetable is read, for the names of the keys that the instant needs."""
 
-FRESH_S = 5.0
+FRESH_S = 0.05
 """How old the knowledge of the server's clock may be when a due instant comes."""
+
+AWAKE_MS = 0.6
+"""How long before a due instant the server is asked for its time, so that it is awake when the instant comes."""
 
 DRIFT = 2e-4
 """How much two clocks may drift apart: far more than quartz does, 17 s a day."""
@@ -182,15 +185,18 @@ class Loop:
         if until_ms is None:
             return None
         # A long wait ends early by as much as the two clocks may have drifted apart, for one more look at the server's;
-        # then the rest is waited exactly. So an instant costs two or three looks, however far away it was.
+        # the next one ends just before the instant, for the last look. So an instant costs two or three looks, however
+        # far away it was. The last one also wakes the server, this process and what lies between: a processor that
+        # sleeps takes longer to wake than all that is to be done then.
         clock = self.shard.server_clock
         ahead = until_ms - clock.now_ms()
         early = max(LOOK_AHEAD_MS, 2 * DRIFT * (clock.age_s() * 1000 + ahead))
         if ahead > early:
             return clock.monotonic_at(until_ms - round(early) // 2)
+        if ahead > 1:
+            return clock.monotonic_at(until_ms) - AWAKE_MS / 1000
         clock.refresh(FRESH_S)
-        near = until_ms - clock.now_ms() <= LOOK_AHEAD_MS
-        return clock.monotonic_at(until_ms if near else until_ms - LOOK_AHEAD_MS // 2)
+        return clock.monotonic_at(until_ms)
 
     def _take(self, news: Any) -> None:
         ((_, entries),) = news

@@ -99,6 +99,20 @@ def test_an_idle_cluster_asks_next_to_nothing(
     assert per_minute <= COMMANDS_PER_MINUTE, asked
 
 
+def test_an_instant_costs_one_look_at_the_clock_just_before_it_and_those_that_follow_at_once_none(
+    valkey: RedisServer, namespace: str
+) -> None:
+    with opened(valkey, namespace) as store, running(store, workers=0):
+        first_ms = store.now_ms("default") + 1000
+        app_on(store).schedule_many([NewTask((first_ms + 4 * n) / 1000, n) for n in range(10)])
+        with Monitor(valkey) as seen:
+            eventually(lambda: store.counts()["default"].get("ready") == 10, 5, "all are ready")
+            looks = [one.at * 1000 - first_ms for one in seen.sync() if one.command == "TIME" and not one.lua]
+    near = [ms for ms in looks if ms > -10]
+    # A machine that stands still between two of them makes the next one a new wait.
+    assert 1 <= len(near) <= 3, looks
+
+
 def test_of_ten_thousand_tasks_cancelled_at_the_last_moment_each_is_either_cancelled_or_run(
     server: Server, namespace: str
 ) -> None:
