@@ -2,15 +2,15 @@
 --
 -- KEYS  1 timetable, 2 schedules, 3 records, 4 runs, 5 followers, 6 armed, 7 notify, 8 revisions,
 --       9 zones; then each schedule
--- ARGV  1 now in ms, 2 file that they come from, or "", 3 revision of that file; then for each schedule ten:
+-- ARGV  1 now in ms, 2 file that they come from, or "", 3 revision of that file; then for each schedule eleven:
 --       name, definition hash, definition (JSON), the hash that it replaces ("" for none, "*" for any), next planned
 --       instant in ms or "" for none, the instant in the timetable for that, "" or how many ms after the end of a run
 --       the next tick comes, "1" if its definition says that it is not enabled, zone, digest of its rules by which
---       this is planned
+--       this is planned, and up to which instant it had been decided about its ticks then ("through"), or ""
 -- Output  for each schedule: 1 created, 2 edited, 0 it was there already, -1 another definition is there than the one
 --         to be replaced, -2 the file has a newer revision by now, -3 ticks of the old
 --         definition are due, and have to be fired, or while it is paused written down, first, -4 other rules of the
---         zone are in force, and it has to be planned by those
+--         zone are in force, or its ticks have been decided about meanwhile, and it has to be planned anew
 -- Cost  O(schedules given)
 -- States  unchanged
 --
@@ -31,14 +31,14 @@ local keys = {timetable = KEYS[1], schedules = KEYS[2], records = KEYS[3], runs 
     armed = KEYS[6], notify = KEYS[7], revisions = KEYS[8], zones = KEYS[9]}
 local now, file, revision = tonumber(ARGV[1]), ARGV[2], ARGV[3]
 local HASH = 32
-expect(now and #ARGV >= 3 and (#ARGV - 3) % 10 == 0 and #KEYS == 9 + (#ARGV - 3) / 10)
-for i = 4, #ARGV, 10 do
+expect(now and #ARGV >= 3 and (#ARGV - 3) % 11 == 0 and #KEYS == 9 + (#ARGV - 3) / 11)
+for i = 4, #ARGV, 11 do
     for n = 4, 6 do
         expect(ARGV[i + n] == "" or tonumber(ARGV[i + n]))
     end
 end
 
-local function put(name, hash, definition, replaces, planned, instant, every, is_off, rules)
+local function put(name, hash, definition, replaces, planned, instant, every, is_off, rules, through)
     local stored = redis.call("HGET", keys.schedules, name)
     local moved = redis.call("HGET", keys.schedule, "moved")
     local state = redis.call("HGET", keys.schedule, moved and "was" or "state") or "active"
@@ -47,10 +47,14 @@ local function put(name, hash, definition, replaces, planned, instant, every, is
     if replaces ~= "*" and known ~= replaces then
         return -1
     end
+    -- A caller that slept over a tick would have it come again, long after its task is forgotten.
+    local is_overtaken = (redis.call("HGET", keys.schedule, "through") or "") ~= through
     local is_same = is_there and stored:sub(1, #hash) == hash
     if is_same and state ~= "invalid" and not moved then
         local tick = redis.call("ZSCORE", keys.timetable, "t" .. name)
-        if state == "active" and not tick then
+        if state == "active" and not tick and is_overtaken then
+            return -4
+        elseif state == "active" and not tick then
             set_tick(keys, name, planned, instant, every)
             redis.call("HSET", keys.schedule, "rules", rules)
         end
@@ -63,6 +67,8 @@ local function put(name, hash, definition, replaces, planned, instant, every, is
     local comes_first = state == "invalid" and is_same or state ~= "invalid" and tick and tick <= now
     if is_there and tick and comes_first and not moved then
         return -3
+    elseif is_overtaken then
+        return -4
     end
     drop_tick(keys, name)
     redis.call("HSET", keys.schedules, name, hash .. definition)
@@ -84,11 +90,11 @@ end
 
 local is_old = file ~= "" and redis.call("HGET", keys.revisions, "=" .. file) ~= revision
 local answers = {}
-for i = 4, #ARGV, 10 do
-    keys.schedule = KEYS[10 + (i - 4) / 10]
+for i = 4, #ARGV, 11 do
+    keys.schedule = KEYS[10 + (i - 4) / 11]
     local zone, rules = ARGV[i + 8], ARGV[i + 9]
     answers[#answers + 1] = is_old and -2 or not may_plan_by(keys, zone, rules) and -4
         or put(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], tonumber(ARGV[i + 4]), tonumber(ARGV[i + 5]),
-            tonumber(ARGV[i + 6]), ARGV[i + 7] == "1", rules)
+            tonumber(ARGV[i + 6]), ARGV[i + 7] == "1", rules, ARGV[i + 10])
 end
 return answers

@@ -136,7 +136,10 @@ def _write_down(entry: Stored, now_ms: int) -> None:
     except (BadInput, CronError):
         planned = entry.number("planned")
         skipped = [] if planned is None else [Missed(planned, planned, 1, "paused")]
-        call_resume(entry.shard, entry.name, entry.hash, NO_TICK, NO_RULES, skipped, now_ms, stay=True)
+        through = entry.fields.get("through", "")
+        call_resume(
+            entry.shard, entry.name, entry.hash, NO_TICK, NO_RULES, skipped, now_ms, through, stay=True
+        )
     else:
         resume(entry, definition, now_ms, stay=True)
 
@@ -155,8 +158,11 @@ def _resume(entry: Stored, definition: Definition, now_ms: int, *, stay: bool) -
     skipped = []
     if planned is not None and planned <= now_ms:
         skipped = missed_ticks(definition.rule, planned, now_ms + 1, "paused")
-    decided = decided_ms(definition, entry.fields.get("through"), entry.fields.get("wall"))
+    through = entry.fields.get("through", "")
+    decided = decided_ms(definition, through, entry.fields.get("wall"))
     tick = definition.next_tick(after(now_ms, decided))
     wall = definition.wall(max(stretch.last_ms for stretch in skipped)) if skipped else ""
     rules = (definition.config.timezone, definition.rules, wall)
-    return call_resume(entry.shard, entry.name, definition.hash, tick, rules, skipped, now_ms, stay=stay)
+    return call_resume(
+        entry.shard, entry.name, definition.hash, tick, rules, skipped, now_ms, through, stay=stay
+    )

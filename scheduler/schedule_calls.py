@@ -11,7 +11,7 @@ from oncue.scheduler.definition import Definition
 MOST_SET_BACK_MS = 86_400_000
 
 CREATED, EDITED, SAME, CHANGED_MEANWHILE, OUTDATED, FIRE_FIRST, OTHER_RULES = 1, 2, 0, -1, -2, -3, -4
-"""What ``put_schedules`` answers for each schedule."""
+"""What ``put_schedules`` answers for each schedule; the last one also where a tick was decided about meanwhile."""
 
 RESUME_ANEW = -2
 """What ``resume`` answers where other rules of the zone are in force by now."""
@@ -65,7 +65,7 @@ def put_schedules(
         since = int(moved) if moved and moved.isdigit() else now
         tick = definition.next_tick(after(min(now, since), decided_ms(definition, through, wall)))
         args += (name, definition.hash, definition.stored(), replaces, *tick, off)
-        args += (definition.config.timezone, definition.rules)
+        args += (definition.config.timezone, definition.rules, through or "")
     answers: list[int] = shard.call("put_schedule", fixed, args)
     return answers
 
@@ -143,10 +143,14 @@ def resume(
     rules: Sequence[bytes | str],
     skipped: Sequence[Missed],
     now_ms: int,
+    through: str,
     *,
     stay: bool = False,
 ) -> int:
-    """1 resumed, 0 it is not paused, -1 it is not there or its definition has another hash than this, ``RESUME_ANEW``.
+    """1 resumed, 0 it is not paused, -1 it has to be looked at again, ``RESUME_ANEW``.
+
+    Again, since it is not there, its definition has another hash than this, or its ticks were not decided about ``through``
+    that instant.
 
     ``tick`` is what scripts are told of the next one, ``rules`` the zone, the digest of its rules that this was planned by,
     and what a clock there shows at the last skipped instant. With ``stay`` what was skipped is written down, and it stays
@@ -163,7 +167,7 @@ def resume(
         keys.notify,
         keys.zones,
     )
-    args: Arguments = [now_ms, name, known, *tick, "1" if stay else "", *rules]
+    args: Arguments = [now_ms, name, known, *tick, "1" if stay else "", *rules, through]
     for stretch in skipped:
         args += (stretch.first_ms, stretch.last_ms, stretch.number)
     answer: int = shard.call("resume", [*fixed, keys.schedule(name), keys.history(name)], args)

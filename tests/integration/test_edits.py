@@ -11,6 +11,7 @@ import pytest
 
 from oncue import App
 from oncue.common.configtypes import ScheduleConfig
+from oncue.common.shard import Shard
 from oncue.common.store import Store
 from oncue.scheduler.definition import HASH_BYTES
 from oncue.scheduler.schedules import apply
@@ -107,3 +108,46 @@ def test_what_was_put_off_runs_before_an_edit_by_who_can_read_it(
     assert hours(app, "one", "fired") == [1, 2, 3]
     assert {task.priority for task in Hands(store, ("default",)).reserve()} == {3}
     assert app.schedules.get("one").state == "active"
+
+
+@pytest.mark.parametrize("script", ["put_schedule", "resume"])
+def test_who_sleeps_over_a_tick_in_the_middle_of_an_edit_or_a_resume_does_not_have_it_run_again(
+    app: App, store: Store, clock: FixedClock, monkeypatch: pytest.MonkeyPatch, script: str
+) -> None:
+    app.schedules.create("one", cron="0 * * * *")
+    if script == "resume":
+        app.schedules.pause("one")
+    hands, call = Hands(store, ("default",)), Shard.call
+    ran: list[str] = []
+
+    def work() -> None:
+        Passes(store)()
+        tasks = hands.reserve()
+        ran.extend(task.id for task in tasks)
+        hands.complete(*tasks)
+
+    def slow(shard: Shard, name: str, *asked: Any) -> Any:
+        if name == script:
+            monkeypatch.undo()
+            if script == "resume":
+                app.schedules.resume("one")
+            clock.ms = START_MS + HOUR_MS
+            work()
+            # Longer than finished tasks are remembered.
+            clock.ms += HOUR_MS // 2
+            work()
+            if script == "resume":
+                app.schedules.pause("one")
+        return call(shard, name, *asked)
+
+    monkeypatch.setattr(Shard, "call", slow)
+    if script == "resume":
+        app.schedules.resume("one")
+    else:
+        apply(store, [entry("one", priority=7)], FILE, forced=True)
+    for hour in (2, 3):
+        work()
+        clock.ms = START_MS + hour * HOUR_MS
+        work()
+    assert ran == [f"one@2027-01-15T{hour:02}:00:00Z" for hour in (9, 10, 11)]
+    assert hours(app, "one", "fired") == [1, 2, 3]

@@ -484,6 +484,7 @@ class Lua:
         file: str = "",
         revision: str = "",
         rules: str = RULES,
+        through: bytes | str | None = None,
     ) -> Call:
         k = self.keys
         keys = [k.timetable, k.schedules, k.records, k.runs, k.followers, k.armed, k.notify, k.revisions]
@@ -503,6 +504,7 @@ class Lua:
             "",
             ZONE,
             rules,
+            self._through(name) if through is None else through,
         ]
         return self.call("put_schedule", [*keys, k.schedule(name)], args)
 
@@ -584,6 +586,7 @@ class Lua:
         every: int | None = None,
         stay: bool = False,
         rules: str = RULES,
+        through: bytes | str | None = None,
     ) -> Call:
         k = self.keys
         keys = [k.timetable, k.schedules, k.records, k.runs, k.followers, k.armed, k.notify]
@@ -591,8 +594,14 @@ class Lua:
         at, after = ("" if number is None else number for number in (tick, every))
         args: list[Arg] = [now, name, known, at, at, after, "1" if stay else ""]
         args += (ZONE, rules, f"7 {ZONE}" if skipped else "")
+        args.append(self._through(name) if through is None else through)
         args += (number for stretch in skipped for number in stretch)
         return self.call("resume", keys, args)
+
+    def _through(self, name: str) -> bytes:
+        """Up to which instant it has been decided about a schedule's ticks: what its caller has seen."""
+        found: bytes | None = self.client.hget(self.keys.schedule(name), "through")
+        return found or b""
 
     def claim_revision(self, file: str, revision: str, *, replaces: str = "", order: int | str = "") -> Call:
         args: list[Arg] = [file, revision, replaces, order]

@@ -110,7 +110,7 @@ NUMBERS = {
     "replan": [4, 5],
     "trigger": [0, 6],
     "pause": [0],
-    "resume": [0, 3, 4, 5, 10, 11, 12],
+    "resume": [0, 3, 4, 5, 11, 12, 13],
     "claim_revision": [3],
     "survey": [],
     "locate": [0, 1],

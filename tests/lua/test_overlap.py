@@ -257,9 +257,39 @@ def test_an_edit_while_a_tick_is_due_asks_for_the_tick_first_and_fires_nothing(l
     edit = lua.put_schedule("report", at(5), "h2", now=at(0))
     assert edit.run() == [-3]
     lua.fire(at(0), "report", at(0), at(1), tick(0)).run()
-    assert edit.run() == [2]
+    assert edit.run() == [-4]
+    assert lua.put_schedule("report", at(5), "h2", now=at(0)).run() == [2]
     assert lua.timetable()[b"treport"] == at(5)
     assert lua.counts() == {"ready": 1}
+
+
+def test_who_was_overtaken_by_a_tick_puts_and_resumes_nothing_that_was_planned_before(lua: Lua) -> None:
+    lua.put_schedule("report", at(0)).run()
+    slow = lua.put_schedule("report", at(0), "h2")
+    lua.fire(at(0), "report", at(0), at(1), tick(0)).run()
+    assert slow.run() == [-4]
+    lua.client.zrem(lua.keys.timetable, "treport")
+    assert lua.put_schedule("report", at(0), through="").run() == [-4]
+    assert lua.timetable().keys().isdisjoint({b"treport"})
+    lua.put_schedule("report", at(1)).run()
+    lua.pause(NOW, "report").run()
+    early = lua.resume(at(0), "report", at(1))
+    lua.resume(at(0), "report", at(1)).run()
+    lua.fire(at(1), "report", at(1), at(2), tick(1)).run()
+    lua.pause(NOW, "report").run()
+    assert early.run() == -1
+    assert lua.resume(at(1), "report", at(2)).run() == 1
+    assert lua.timetable()[b"treport"] == at(2)
+
+
+def test_what_a_paused_schedule_has_skipped_is_written_down_once_though_the_call_is_repeated(
+    lua: Lua,
+) -> None:
+    lua.put_schedule("report", at(0)).run()
+    lua.pause(NOW, "report").run()
+    written = lua.resume(at(2), "report", at(3), (at(0), at(2), 3), stay=True)
+    assert [written.run(), written.run()] == [1, -1]
+    assert lua.schedule_state("report")["skipped"] == "3"
 
 
 def test_only_the_definition_that_is_to_be_replaced_is_replaced(lua: Lua) -> None:
@@ -278,7 +308,8 @@ def test_a_paused_schedule_stays_so_through_an_edit_and_what_it_skipped_is_count
     edit = lua.put_schedule("report", at(3), "h2", now=at(2))
     assert edit.run() == [-3]
     assert lua.resume(at(2), "report", at(3), (at(0), at(2), 3), known="h1", stay=True).run() == 1
-    assert edit.run() == [2]
+    assert edit.run() == [-4]
+    assert lua.put_schedule("report", at(3), "h2", now=at(2)).run() == [2]
     found = lua.schedule_state("report")
     assert (found["state"], found["by"], found["why"]) == ("paused", "ada", "holidays")
     assert lua.resume(at(5), "report", at(6), (at(3), at(5), 3), known="h1").run() == -1
