@@ -1,10 +1,10 @@
 -- arrive: a schedule that was handed over by another shard is here, without a tick until it is put.
 --
--- KEYS  1 schedules, 2 schedule, 3 history, 4 backfilled
+-- KEYS  1 schedules, 2 schedule, 3 history, 4 backfilled, 5 revisions
 -- ARGV  1 name, 2 hash and definition, 3 how many fields it has, 4 how many entries its history; then the fields, name
 --       and value in turn; then the history, the newest first; then the planned instants that were backfilled
 -- Output  1 it is here, now or before, 0 one of that name is here that no move has brought, or that has been put since,
---         -1 what a later move has brought is here
+--         -1 what a later move has brought is here, or this one has been put here before, and is gone since
 -- Cost  O(fields, entries of the history and backfilled instants, which are 10,000 at most)
 -- States  unchanged
 --
@@ -13,9 +13,9 @@
 
 -- include: expect
 
-local keys = {schedules = KEYS[1], schedule = KEYS[2], history = KEYS[3], backfilled = KEYS[4]}
+local keys = {schedules = KEYS[1], schedule = KEYS[2], history = KEYS[3], backfilled = KEYS[4], revisions = KEYS[5]}
 local name, fields, events = ARGV[1], tonumber(ARGV[3]), tonumber(ARGV[4])
-expect(#KEYS == 4 and fields and fields >= 0 and events and events >= 0 and #ARGV >= 4 + 2 * fields + events)
+expect(#KEYS == 5 and fields and fields >= 0 and events and events >= 0 and #ARGV >= 4 + 2 * fields + events)
 for i = 5 + 2 * fields + events, #ARGV do
     expect(tonumber(ARGV[i]))
 end
@@ -33,6 +33,8 @@ if redis.call("HEXISTS", keys.schedules, name) == 1 and state ~= "removed" then
     elseif left >= moved then
         return left == moved and 1 or -1
     end
+elseif redis.call("HGET", keys.revisions, "~" .. name) == given.moved .. " " then
+    return -1
 end
 redis.call("DEL", keys.schedule, keys.history, keys.backfilled)
 redis.call("HSET", keys.schedules, name, ARGV[2])

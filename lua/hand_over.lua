@@ -39,6 +39,11 @@ if redis.call("HEXISTS", keys.schedule, "moved") == 0 then
     elseif due and due <= now then
         return {-3}
     end
+    -- No two marks are the same, or a mover could take another one's for its own.
+    local noted = tonumber((redis.call("HGET", keys.revisions, "~" .. name) or ""):match("^%d+"))
+    if noted and since <= noted and noted < since + 1000 and not (planned and planned <= noted + 1) then
+        since = noted + 1
+    end
     drop_tick(keys, name)
     redis.call("HSET", keys.schedule, "state", "invalid", "was", state == "invalid" and "active" or state,
         "moved", string.format("%.0f", since),

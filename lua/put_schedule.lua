@@ -44,9 +44,6 @@ local function put(name, hash, definition, replaces, planned, instant, every, is
     local state = redis.call("HGET", keys.schedule, moved and "was" or "state") or "active"
     local is_there = stored and state ~= "removed"
     local known = is_there and stored:sub(1, HASH) or ""
-    if replaces ~= "*" and known ~= replaces then
-        return -1
-    end
     -- A caller that slept over a tick would have it come again, long after its task is forgotten.
     local is_overtaken = (redis.call("HGET", keys.schedule, "through") or "") ~= through
     local is_same = is_there and stored:sub(1, #hash) == hash
@@ -59,6 +56,8 @@ local function put(name, hash, definition, replaces, planned, instant, every, is
             redis.call("HSET", keys.schedule, "rules", rules)
         end
         return 0
+    elseif replaces ~= "*" and known ~= replaces then
+        return -1
     end
     local tick = tonumber(state == "paused" and redis.call("HGET", keys.schedule, "planned")
         or redis.call("ZSCORE", keys.timetable, "t" .. name))
@@ -74,6 +73,10 @@ local function put(name, hash, definition, replaces, planned, instant, every, is
     redis.call("HSET", keys.schedules, name, hash .. definition)
     redis.call("HSET", keys.schedule, "since", ARGV[1], "rules", rules)
     redis.call("HDEL", keys.schedule, "reason", "put_off", "moved", "was")
+    if moved then
+        -- For a mover that is slow: this mark is no longer one, whatever becomes of the schedule.
+        redis.call("HSET", keys.revisions, "~" .. name, moved .. " ")
+    end
     -- Kept when it comes back after a removal: what ran before must not count as never run, for a backfill.
     redis.call("HSETNX", keys.schedule, "created", ARGV[1])
     local was_off = redis.call("HDEL", keys.schedule, "off") == 1

@@ -7,8 +7,8 @@
 --       skipped instant, and the zone, or "", 11 up to which instant it had been decided about its ticks when this was
 --       planned ("through"), or ""; then for each skipped tick or stretch of them three: first and last planned
 --       instant, how many
--- Output  1 resumed, or written down, 0 it is not paused, -1 it is not there, or has been edited meanwhile, or its ticks
---         have been decided about, -2 other rules of the zone are in force, and it has to be planned by those
+-- Output  1 resumed, or written down, 0 it is not paused, -1 it is not there, or has been edited meanwhile, or its
+--         ticks have been decided about, -2 other rules of the zone are in force, and it has to be planned by those
 -- Cost  O(stretches given)
 -- States  unchanged
 --

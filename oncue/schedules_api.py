@@ -59,9 +59,19 @@ class Schedules:
         for other in self._store.shards:
             if other is not shard and self._is_in(other, name):
                 raise WrongState(f"there is a schedule {name} already; change it, or remove it first")
-        (answer,) = put(self._store, shard, [definition], replaces=b"")
+        (answer,) = put(self._store, shard, [definition], {name: b""})
         if answer == schedule_calls.CHANGED_MEANWHILE and self._stored(name).hash != definition.hash:
             raise WrongState(f"there is a schedule {name} already; change it, or remove it first")
+        others = [other for other in self._store.shards if other is not shard]
+        # Back again, since what moves the other way leaves its old shard when it stands in one that was looked at.
+        if answer == schedule_calls.CREATED and any(
+            self._is_in(one, name) for one in (*others, *others[::-1])
+        ):
+            call = partial(schedule_calls.remove_schedule, shard, name, definition.hash, for_good=True)
+            self._store.persist(shard, call)
+            raise WrongState(
+                f"a schedule {name} was made or moved at the same moment: look at it, and try again"
+            )
         return self.get(name)
 
     def change(self, name: str, **settings: Any) -> ScheduleInfo:
@@ -78,7 +88,7 @@ class Schedules:
         shard = self._store.shard(definition.config.queue)
         answer = schedule_calls.CHANGED_MEANWHILE
         if bring(self._store, entry, shard, entry.hash):
-            (answer,) = put(self._store, shard, [definition], replaces=entry.hash)
+            (answer,) = put(self._store, shard, [definition], {name: entry.hash})
             if entry.moved:
                 forget_left(self._store, name)
         if answer == schedule_calls.CHANGED_MEANWHILE and self._stored(name).hash != definition.hash:

@@ -43,7 +43,7 @@ def arrive(store: Store, entry: Stored, home: Shard, told: list[Any]) -> bool:
     there = entry.shard.keys.backfilled(name)
     backfilled: list[bytes] = store.persist(entry.shard, lambda: entry.shard.command("ZRANGE", there, 0, -1))
     args: Arguments = [name, definition, len(flat) // 2, len(history), *flat, *history, *backfilled]
-    own = (keys.schedules, keys.schedule(name), keys.history(name), keys.backfilled(name))
+    own = (keys.schedules, keys.schedule(name), keys.history(name), keys.backfilled(name), keys.revisions)
     if store.persist(home, lambda: home.call("arrive", own, args)) == _MOVED_LATER:
         return False
     fields = dict(zip(flat[::2], flat[1::2], strict=True))
@@ -54,14 +54,15 @@ def arrive(store: Store, entry: Stored, home: Shard, told: list[Any]) -> bool:
     if is_there or _went_elsewhere(store, entry.shard, name, moved, str(home.number)):
         forget(store, home, name, moved)
         return False
-    return True
+    # Another mover of the same mark may have been here long ago, and it has gone on from here.
+    standing = forget_left(store, name)
+    return not standing or any(other.shard is home for other in standing)
 
 
 def _went_elsewhere(store: Store, shard: Shard, name: str, moved: str, home: str) -> bool:
-    """Whether somebody has removed it on its way, or brought it to a third shard, as the note of its original tells."""
-    note = store.persist(shard, lambda: shard.command("HGET", shard.keys.revisions, f"~{name}"))
-    at, _, went = (note or b"").decode().partition(" ")
-    return at == moved and went != home
+    """Whether its original was removed, put again, or brought to a third shard, as the note about it tells."""
+    note: bytes | None = store.persist(shard, lambda: shard.command("HGET", shard.keys.revisions, f"~{name}"))
+    return note is not None and note != f"{moved} {home}".encode()
 
 
 def forget(store: Store, shard: Shard, name: str, moved: str, home: str = "") -> None:

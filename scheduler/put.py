@@ -1,7 +1,7 @@
 """Put: a definition takes the place of another one, after what was due by that one, and in the shard of its queue."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -64,8 +64,8 @@ def put(
     store: Store,
     shard: Shard,
     definitions: list[Definition],
+    replaces: Mapping[str, bytes],
     origin: Origin = BY_HAND,
-    replaces: bytes = b"*",
 ) -> list[int]:
     """``put_schedules``, after what was due before has been fired by the definition that it came from.
 

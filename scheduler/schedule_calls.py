@@ -1,6 +1,6 @@
 """The scripts that put, pause, resume and remove schedules: one call each, not repeated; they raise what redis-py raises."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from oncue.common.shard import Shard
@@ -36,9 +36,12 @@ BY_HAND = Origin()
 
 
 def put_schedules(
-    shard: Shard, definitions: Sequence[Definition], origin: Origin, replaces: bytes = b"*"
+    shard: Shard, definitions: Sequence[Definition], origin: Origin, replaces: Mapping[str, bytes]
 ) -> list[int]:
-    """Creates or edits schedules, each with its next tick after now; ``replaces``: the hash to be replaced, b"" for none."""
+    """Creates or edits schedules, each with its next tick after now; ``replaces``: the hash to be replaced, b"" for none.
+
+    What is there already is left as it is.
+    """
     keys, now = shard.keys, shard.now_ms()
     client: Any = shard.link.client
     pipeline = client.pipeline(transaction=False)
@@ -64,7 +67,7 @@ def put_schedules(
         # What comes while a schedule is between two shards is made up for.
         since = int(moved) if moved and moved.isdigit() else now
         tick = definition.next_tick(after(min(now, since), decided_ms(definition, through, wall)))
-        args += (name, definition.hash, definition.stored(), replaces, *tick, off)
+        args += (name, definition.hash, definition.stored(), replaces[name], *tick, off)
         args += (definition.config.timezone, definition.rules, through or "")
     answers: list[int] = shard.call("put_schedule", fixed, args)
     return answers

@@ -9,17 +9,20 @@ from typing import Literal, NamedTuple
 from oncue.common.configtypes import ScheduleConfig
 from oncue.common.shard import Shard
 from oncue.common.store import Store
-from oncue.scheduler.definition import HASH_BYTES, defined, hash_of
+from oncue.scheduler.definition import HASH_BYTES, Definition, defined, hash_of
 from oncue.scheduler.move import forget_left
 from oncue.scheduler.put import bring, put
 from oncue.scheduler.schedule_calls import (
+    CHANGED_MEANWHILE,
     CREATED,
     EDITED,
+    OUTDATED,
+    SAME,
     Origin,
     claim_revision,
     remove_schedule,
 )
-from oncue.scheduler.standing import Stored, all_by_name, current, whole
+from oncue.scheduler.standing import Stored, all_by_name, current, find, whole
 from oncue.scheduler.zones import learn
 
 __all__ = ["HASH_BYTES", "Applied", "Change", "apply", "changes", "revision_of"]
@@ -28,6 +31,8 @@ CHUNK = 100
 """How many schedules one call puts."""
 
 _WORDS = {CREATED: "created", EDITED: "edited"}
+_ROUNDS = 5
+"""How often the file is put again where others change the same schedules at that moment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +112,21 @@ def apply(
     origin = Origin(source, revision_of(wanted.values(), faulty))
     claims = _claimed(store, origin, "*" if forced else successor_of)
     rights = {shard: forced or claimed > 0 for shard, claimed in claims.items() if claimed >= 0}
-    todo = _changes(store, wanted, source, faulty, rights)
     lines: list[str] = []
-    for shard in rights:
-        lines += _put(store, shard, [change for change in todo if _home(store, change) is shard], origin)
-    lines += _removed(store, todo, origin)
+    for _ in range(_ROUNDS):
+        todo = _changes(store, wanted, source, faulty, rights)
+        answers: dict[str, int] = {}
+        for shard in rights:
+            answers |= _put(
+                store, shard, [change for change in todo if _home(store, change) is shard], origin
+            )
+        overtaken = {name for name, answer in answers.items() if answer not in (CREATED, EDITED, SAME)}
+        lines += [f"{_WORDS[answer]} {name}" for name, answer in answers.items() if answer in _WORDS]
+        # What stands elsewhere goes only when this one stands: it may be what this one was a moment ago.
+        lines += _removed(store, [change for change in todo if change.name not in overtaken], origin)
+        created = [name for name, answer in answers.items() if answer == CREATED]
+        if OUTDATED in answers.values() or not (overtaken or _stands_twice(store, created)):
+            break
     for shard in rights if prune else ():
         lines += _pruned(store, shard, wanted.keys() | set(faulty), origin)
     return Applied(lines, len(rights) < len(store.shards))
@@ -158,13 +173,42 @@ def _replaced(
     if here.state == "removed":
         yield Change(after.name, "created", here, after)
         return
+    others = [entry for entry in entries if entry is not here and entry.state != "removed"]
+    if (
+        not forced
+        and here.source == source
+        and any(not (one.moved or one.source == source) for one in others)
+    ):
+        # What was changed by hand stays until the file changes: this one was put before that could be seen.
+        yield Change(after.name, "removed", here, None)
+        return
     if here.shard is home:
         yield from _edit(here, after, source, forced=forced)
     elif forced or here.source == source:
         yield Change(after.name, "edited", here, after)
-    for entry in entries:
-        if entry is not here and entry.state != "removed" and (forced or entry.source == source):
+    for entry in others:
+        if forced or entry.source == source:
             yield Change(after.name, "left" if entry.moved else "removed", entry, None)
+
+
+def _stands_twice(store: Store, created: Sequence[str]) -> bool:
+    """Whether one of them stands in another shard as well: it was on its way there when this looked, or made meanwhile."""
+    shards = store.shards if len(store.shards) > 1 else []
+    found: dict[str, set[Shard]] = {}
+    # Back again, since what moves the other way leaves its old shard when it stands in one that was looked at.
+    for shard in (*shards, *reversed(shards)):
+        for at in range(0, len(created), CHUNK):
+            names = created[at : at + CHUNK]
+            texts = store.persist(shard, partial(shard.command, "HMGET", shard.keys.schedules, *names))
+            for name in (name for name, text in zip(names, texts, strict=True) if text is not None):
+                found.setdefault(name, set()).add(shard)
+    several = [(name, there) for name, there in found.items() if len(there) > 1]
+    return any(len(_standing(store, name, there)) > 1 for name, there in several)
+
+
+def _standing(store: Store, name: str, shards: Iterable[Shard]) -> list[Stored]:
+    found = [entry for shard in shards for entry in store.persist(shard, partial(find, shard, name))]
+    return [entry for entry in found if entry.state != "removed"]
 
 
 def _home(store: Store, change: Change) -> Shard | None:
@@ -184,23 +228,35 @@ def _lacks_tick(entry: Stored, after: ScheduleConfig) -> bool:
     return entry.state == "active" and entry.at_ms is None and after.enabled
 
 
-def _put(store: Store, shard: Shard, todo: Sequence[Change], origin: Origin) -> Iterator[str]:
-    definitions = [
-        defined(change.after, origin.file)
-        for change in todo
-        if change.after is not None and _is_here(store, change, shard, origin)
-    ]
-    for at in range(0, len(definitions), CHUNK):
-        chunk = definitions[at : at + CHUNK]
-        answers = put(store, shard, chunk, origin)
-        for definition, answer in zip(chunk, answers, strict=True):
-            if answer in _WORDS:
-                yield f"{_WORDS[answer]} {definition.name}"
+def _put(store: Store, shard: Shard, todo: Sequence[Change], origin: Origin) -> dict[str, int]:
+    """What ``put`` answers by name: where something else is there by now than was seen, nothing is put."""
+    answers: dict[str, int] = {}
+    wanted: list[tuple[Definition, bytes]] = []
+    for change in todo:
+        if change.after is None:
+            continue
+        replaces = _replaceable(store, change, shard, origin)
+        if replaces is None:
+            answers[change.name] = CHANGED_MEANWHILE
+        else:
+            wanted.append((defined(change.after, origin.file), replaces))
+    for at in range(0, len(wanted), CHUNK):
+        definitions = [definition for definition, _ in wanted[at : at + CHUNK]]
+        names = [definition.name for definition in definitions]
+        hashes = {definition.name: replaces for definition, replaces in wanted[at : at + CHUNK]}
+        answers |= zip(names, put(store, shard, definitions, hashes, origin), strict=True)
+    return answers
 
 
-def _is_here(store: Store, change: Change, shard: Shard, origin: Origin) -> bool:
+def _replaceable(store: Store, change: Change, shard: Shard, origin: Origin) -> bytes | None:
+    """The hash of what a change replaces in its shard, b"" for nothing; None where it is not to be had there."""
     before = change.before
-    return before is None or before.state == "removed" or bring(store, before, shard, b"", origin)
+    if before is None or before.state == "removed":
+        return b""
+    if before.shard is shard:
+        return before.hash
+    found = _standing(store, change.name, [shard]) if bring(store, before, shard, b"", origin) else []
+    return found[0].hash if found else None
 
 
 def _removed(store: Store, todo: Iterable[Change], origin: Origin) -> Iterator[str]:

@@ -32,5 +32,5 @@ def _take_back(store: Store, entry: Stored) -> None:
         return
     home = store.shard(definition.config.queue)
     if bring(store, entry, home, entry.hash):
-        put(store, home, [definition], replaces=entry.hash)
+        put(store, home, [definition], {entry.name: entry.hash})
         forget_left(store, entry.name)

@@ -6,7 +6,9 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -19,7 +21,7 @@ from oncue.scheduler.definition import defined
 from oncue.scheduler.move import arrive, hand_over
 from oncue.scheduler.put import put
 from oncue.scheduler.schedules import apply, changes
-from oncue.scheduler.standing import all_by_name
+from oncue.scheduler.standing import Stored, all_by_name, find
 from oncue.scheduler.stranded import take_back
 from tests.support.product import HOUR_MS, START_MS, FixedClock, Hands, Passes, app_on, opened
 from tests.support.servers import RedisServer
@@ -221,7 +223,7 @@ def test_what_a_move_has_left_behind_wins_over_nothing_though_its_mark_is_later(
     clock.ms = START_MS + HOUR_MS // 2
     cut_short(store, "one", store.shard(queues[1]))
     # Killed between the put and what comes after it.
-    put(store, store.shard(queues[0]), [defined(entry("one", queues[0]), FILE)])
+    put(store, store.shard(queues[0]), [defined(entry("one", queues[0]), FILE)], {"one": b"*"})
     clock.ms = START_MS + HOUR_MS
     Passes(store)()
     hands = Hands(store, queues)
@@ -239,7 +241,7 @@ def test_what_is_to_be_moved_stays_where_another_of_its_name_stands_there(
     app: App, store: Store, queues: list[str]
 ) -> None:
     for queue in queues:
-        put(store, store.shard(queue), [defined(entry("one", queue), "")], replaces=b"")
+        put(store, store.shard(queue), [defined(entry("one", queue), "")], {"one": b""})
     before = all_by_name(store)["one"]
     with pytest.raises(WrongState, match="look at it"):
         app.schedules.change("one", queue=queues[1])
@@ -250,7 +252,7 @@ def test_of_two_that_were_created_at_once_a_file_keeps_the_one_in_the_shard_of_i
     app: App, store: Store, clock: FixedClock, queues: list[str]
 ) -> None:
     for queue in queues:
-        put(store, store.shard(queue), [defined(entry("one", queue), FILE)])
+        put(store, store.shard(queue), [defined(entry("one", queue), FILE)], {"one": b"*"})
     assert [change.what for change in changes(store, [entry("one", queues[1])], FILE)] == ["removed"]
     assert apply(store, [entry("one", queues[1])], FILE).changes == ["removed one"]
     stand = {found.shard: found.state for found in all_by_name(store)["one"]}
@@ -258,3 +260,126 @@ def test_of_two_that_were_created_at_once_a_file_keeps_the_one_in_the_shard_of_i
     clock.ms = START_MS + HOUR_MS
     Passes(store)()
     assert ran(Hands(store, queues)) == [1]
+
+
+def between(patch: pytest.MonkeyPatch, script: str, action: Callable[[], object]) -> None:
+    """Has something happen just before the first call of a script."""
+    call = Shard.call
+
+    def slow(shard: Shard, name: str, *asked: Any) -> Any:
+        if name == script:
+            patch.undo()
+            action()
+        return call(shard, name, *asked)
+
+    patch.setattr(Shard, "call", slow)
+
+
+@pytest.mark.parametrize("forced", [True, False])
+def test_a_file_that_is_put_while_its_schedule_is_moved_by_hand_leaves_one_of_them(
+    app: App,
+    store: Store,
+    queues: list[str],
+    clock: FixedClock,
+    monkeypatch: pytest.MonkeyPatch,
+    forced: bool,
+) -> None:
+    apply(store, [entry("one", queues[0])], FILE)
+    between(monkeypatch, "put_schedule", lambda: app.schedules.change("one", queue=queues[1]))
+    apply(store, [replace(entry("one", queues[0]), priority=7)], FILE, forced=forced)
+    (there,) = [found for found in all_by_name(store)["one"] if found.state != "removed"]
+    assert there.shard is store.shard(queues[0])
+    clock.ms += HOUR_MS
+    Passes(store)()
+    assert len(Hands(store, queues).reserve()) == 1
+
+
+def test_what_was_moved_by_hand_stays_though_a_scheduler_that_starts_has_missed_it(
+    app: App, store: Store, queues: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    apply(store, [entry("one", queues[0])], FILE)
+    app.schedules.change("one", queue=queues[1])
+
+    def missed(store: Store) -> dict[str, list[Stored]]:
+        monkeypatch.undo()
+        return {}
+
+    monkeypatch.setattr("oncue.scheduler.schedules.all_by_name", missed)
+    apply(store, [entry("one", queues[0])], FILE)
+    (there,) = [found for found in all_by_name(store)["one"] if found.state != "removed"]
+    assert (there.shard, there.source) == (store.shard(queues[1]), "")
+
+
+def test_of_two_programs_that_create_a_schedule_in_two_shards_one_is_refused(
+    app: App, store: Store, queues: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    between(
+        monkeypatch,
+        "put_schedule",
+        lambda: app.schedules.create("one", cron="0 * * * *", queue=queues[1], priority=3),
+    )
+    with pytest.raises(WrongState, match="made or moved at the same moment"):
+        app.schedules.create("one", cron="0 * * * *", queue=queues[0])
+    (there,) = all_by_name(store)["one"]
+    assert there.shard is store.shard(queues[1])
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_schedule_is_found_though_it_moves_while_it_is_looked_for(
+    app: App, store: Store, queues: list[str], monkeypatch: pytest.MonkeyPatch, order: int
+) -> None:
+    here, there = queues[::order]
+    app.schedules.create("one", cron="0 * * * *", queue=here)
+    looked = find
+
+    def slow(shard: Shard, name: str) -> list[Stored]:
+        found = looked(shard, name)
+        if shard is store.shards[0]:
+            monkeypatch.undo()
+            app.schedules.change("one", queue=there)
+        return found
+
+    monkeypatch.setattr("oncue.scheduler.standing.find", slow)
+    assert app.schedules.get("one").state == "active"
+
+
+@pytest.mark.parametrize("is_same_move", [False, True])
+def test_a_mover_whose_mark_was_taken_by_others_that_moved_it_again_puts_no_second_one(
+    valkey: RedisServer,
+    namespace: str,
+    clock: FixedClock,
+    monkeypatch: pytest.MonkeyPatch,
+    is_same_move: bool,
+) -> None:
+    with opened(valkey, namespace, shards=3, clock=clock) as store:
+        app = app_on(store)
+        first, second, third = ({store.shard(q).number: q for q in "abcdefghijkl"}[n] for n in range(3))
+        app.schedules.create("one", cron="0 * * * *", queue=first)
+
+        def others() -> None:
+            app.schedules.change("one", queue=second if is_same_move else first, priority=7)
+            clock.ms += 1
+            app.schedules.change("one", queue=third)
+
+        between(monkeypatch, "arrive", others)
+        with pytest.raises(WrongState):
+            app.schedules.change("one", queue=second)
+        (there,) = all_by_name(store)["one"]
+        assert there.shard is store.shard(third)
+
+
+def test_a_file_that_has_seen_a_schedule_twice_while_it_moved_takes_none_away(
+    app: App, store: Store, queues: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app.schedules.create("one", cron="0 * * * *", queue=queues[0])
+    before = all_by_name(store)
+    app.schedules.change("one", queue=queues[1])
+
+    def twice(store: Store) -> dict[str, list[Stored]]:
+        monkeypatch.undo()
+        return {"one": before["one"] + all_by_name(store)["one"]}
+
+    monkeypatch.setattr("oncue.scheduler.schedules.all_by_name", twice)
+    apply(store, [entry("one", queues[1])], FILE, forced=True)
+    (there,) = [found for found in all_by_name(store)["one"] if found.state != "removed"]
+    assert (there.shard, there.source) == (store.shard(queues[1]), FILE)

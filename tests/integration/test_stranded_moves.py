@@ -172,6 +172,25 @@ def test_what_is_removed_for_good_between_any_two_calls_of_a_move_does_not_come_
     raise AssertionError("the move had no end")
 
 
+def test_what_somebody_else_has_moved_and_removed_meanwhile_does_not_come_back(
+    app: App, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queues, call = queues_of(store), Shard.call
+    app.schedules.create("one", cron="0 * * * *", queue=queues[0])
+
+    def slow(shard: Shard, name: str, *asked: Any) -> Any:
+        if name == "arrive":
+            monkeypatch.undo()
+            app.schedules.change("one", queue=queues[1])
+            app.schedules.remove("one", for_good=True)
+        return call(shard, name, *asked)
+
+    monkeypatch.setattr(Shard, "call", slow)
+    with suppress(NotFound):
+        app.schedules.change("one", queue=queues[1])
+    assert all_by_name(store) == {}
+
+
 @pytest.mark.parametrize("order", [1, -1])
 def test_what_moves_while_it_is_removed_is_removed_where_it_has_come_to(
     app: App, store: Store, monkeypatch: pytest.MonkeyPatch, order: int

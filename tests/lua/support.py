@@ -543,7 +543,7 @@ class Lua:
     ) -> Call:
         k = self.keys
         flat = [text for pair in fields.items() for text in pair]
-        keys = [k.schedules, k.schedule(name), k.history(name), k.backfilled(name)]
+        keys = [k.schedules, k.schedule(name), k.history(name), k.backfilled(name), k.revisions]
         args: list[str | bytes | int] = [
             name,
             stored,

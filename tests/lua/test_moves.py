@@ -76,6 +76,19 @@ def test_what_an_older_move_has_left_does_not_keep_out_what_arrives_now(lua: Lua
     assert lua.arrive("report", b"h2{}", new).run() == 0
 
 
+def test_what_was_put_here_and_is_gone_since_does_not_arrive_by_the_same_mark_again(lua: Lua) -> None:
+    mark = {"state": "invalid", "was": "active", "moved": str(NOW)}
+    slow = lua.arrive("report", b"h1{}", mark)
+    assert lua.arrive("report", b"h1{}", mark).run() == 1
+    lua.put_schedule("report", TICK).run()
+    lua.remove_schedule("report").run()
+    assert slow.run() == -1
+    lua.remove_schedule("report", for_good=True).run()
+    assert slow.run() == -1
+    assert lua.client.hgetall(lua.keys.schedules) == {}
+    assert lua.arrive("report", b"h1{}", mark | {"moved": str(NOW + 1)}).run() == 1
+
+
 def test_only_what_a_move_has_left_behind_is_forgotten(lua: Lua) -> None:
     lua.put_schedule("report", TICK).run()
     assert lua.remove_schedule("report", for_good=True, moved=str(NOW)).run() == 0
@@ -89,16 +102,20 @@ def test_what_is_on_its_way_leaves_a_note_of_what_became_of_it(lua: Lua) -> None
     lua.put_schedule("report", TICK).run()
     lua.remove_schedule("report", for_good=True).run()
     assert lua.client.hget(lua.keys.revisions, "~report") is None
-    for asked, note in (
-        ({}, f"{NOW} "),
-        ({"for_good": True}, f"{NOW} "),
-        ({"for_good": True, "moved": str(NOW), "home": "3"}, f"{NOW} 3"),
-    ):
-        options: dict[str, Any] = asked
+    ways: list[dict[str, Any]] = [{}, {"for_good": True}, {"for_good": True, "moved": "mark", "home": "3"}]
+    marks = []
+    for options in ways:
         lua.put_schedule("report", TICK).run()
-        lua.hand_over("report", now=NOW).run()
-        assert [lua.remove_schedule("report", **options).run() for _ in range(2)] == [1, 0]
-        assert lua.client.hget(lua.keys.revisions, "~report") == note.encode()
+        mark = fields(lua.hand_over("report", now=NOW).run())["moved"]
+        marks.append(int(mark))
+        told: dict[str, Any] = options | ({"moved": mark} if "moved" in options else {})
+        assert [lua.remove_schedule("report", **told).run() for _ in range(2)] == [1, 0]
+        assert lua.client.hget(lua.keys.revisions, "~report") == f"{mark} {told.get('home', '')}".encode()
+    assert marks == [NOW, NOW + 1, NOW + 2], "no two marks are the same"
+    lua.put_schedule("report", TICK).run()
+    lua.hand_over("report", now=LATER - 70_000).run()
+    lua.put_schedule("report", TICK).run()
+    assert lua.client.hget(lua.keys.revisions, "~report") == f"{LATER - 70_000} ".encode()
 
 
 def test_notes_of_moves_are_forgotten_before_revisions(lua: Lua) -> None:
