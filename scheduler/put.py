@@ -41,6 +41,11 @@ def bring(store: Store, entry: Stored, home: Shard, known: bytes, origin: Origin
     """
     if entry.shard is home:
         return True
+    there = store.persist(home, partial(find, home, entry.name))
+    if entry.moved and any(other.moved == entry.moved for other in there):
+        # The original of a move that goes on to where this copy stands. To bring the copy back as well would have each of
+        # the two movers forget the one that the other keeps.
+        return True
     if any(other.shard is home for other in forget_left(store, entry.name)) and known:
         return False
     store.persist(entry.shard, partial(_take_up, entry.shard, [entry.name]))

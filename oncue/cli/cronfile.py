@@ -109,7 +109,8 @@ def _rule(entry: ScheduleConfig, tz: str | None) -> Rule:
 
 def _preview(rule: Rule, start: str | None, count: int) -> dict[str, Any]:
     zone = rule.clock.zone
-    since_ms = host_now_ms() if start is None else first_ms("--from", start, rule.clock)
+    # A tick at the instant that somebody names counts, as it does for a backfill.
+    since_ms = host_now_ms() if start is None else first_ms("--from", start, rule.clock) - 1
     ticks = after(rule.next_after, instant(since_ms).astimezone(UTC), count)
     return {
         "name": rule.name,

@@ -240,6 +240,8 @@ def test_times_without_an_offset_are_those_of_the_zone(oncue: Run, app: App, fil
     assert oncue("cron", "preview", "--json").json[0]["name"] == "nightly"
     output = oncue("cron", "preview", "0 9 * * *", "--tz", "Asia/Tokyo", "--from", "2027-03-28T08:30").output
     assert "2027-03-28T09:00:00+09:00" in output
+    month = ("0 0 1 * *", "--tz", "Asia/Tokyo", "--from", "2027-01-01", "--count", "1", "--json")
+    assert oncue("cron", "preview", *month).json[0]["ticks"] == ["2027-01-01T00:00:00+09:00"]
     end = oncue("cron", "backfill", "nightly", "--from", "2026-01-01", "--to", "2026-01-02")
     assert end.output.splitlines()[:2] == ["nightly@2026-01-01T01:30:00Z", "nightly@2026-01-02T01:30:00Z"]
     for words in (

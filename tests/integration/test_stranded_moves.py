@@ -15,7 +15,7 @@ import pytest
 from oncue import App, NotFound, WrongState
 from oncue.common.shard import Shard
 from oncue.common.store import Store
-from oncue.scheduler.move import hand_over
+from oncue.scheduler.move import forget, hand_over
 from oncue.scheduler.standing import all_by_name
 from oncue.scheduler.stranded import take_back
 from tests.support.processes import Process
@@ -189,6 +189,35 @@ def test_what_somebody_else_has_moved_and_removed_meanwhile_does_not_come_back(
     with suppress(NotFound):
         app.schedules.change("one", queue=queues[1])
     assert all_by_name(store) == {}
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_scheduler_that_takes_back_what_goes_on_moving_and_the_mover_do_not_both_take_it_away(
+    app: App, store: Store, monkeypatch: pytest.MonkeyPatch, order: int
+) -> None:
+    here, there = (store.shard(queue) for queue in queues_of(store)[::order])
+    app.schedules.create("one", cron="0 * * * *", queue=queues_of(store)[::order][0])
+    (original,) = all_by_name(store)["one"]
+    call = Shard.call
+
+    def beside(shard: Shard, name: str, *asked: Any) -> Any:
+        if name in ("put_schedule", "remove_schedule"):
+            # What the mover does next: its copy stands in the other shard.
+            monkeypatch.undo()
+            forget(store, here, "one", moved, str(there.number))
+        return call(shard, name, *asked)
+
+    _, told = hand_over(original, b"")
+    flat = told[1]
+    moved = dict(zip(flat[::2], flat[1::2], strict=True))[b"moved"].decode()
+    own = [getattr(there.keys, name)("one") for name in ("schedule", "history", "backfilled")]
+    args = ["one", told[0], len(flat) // 2, 0, *flat]
+    assert there.call("arrive", [there.keys.schedules, *own, there.keys.revisions], args) == 1
+    monkeypatch.setattr(Shard, "call", beside)
+    take_back(store)
+    take_back(store)
+    (found,) = [entry for entry in all_by_name(store)["one"] if not entry.moved]
+    assert found.state == "active"
 
 
 @pytest.mark.parametrize("order", [1, -1])
