@@ -46,7 +46,7 @@ def put_schedules(
     client: Any = shard.link.client
     pipeline = client.pipeline(transaction=False)
     for definition in definitions:
-        pipeline.hmget(keys.schedule(definition.name), "through", "wall", "moved")
+        pipeline.hmget(keys.schedule(definition.name), "through", "wall", "moved", "planned")
     standing = pipeline.execute()
     fixed = [
         keys.timetable,
@@ -61,12 +61,13 @@ def put_schedules(
     ]
     args: Arguments = [now, *origin]
     for definition, texts in zip(definitions, standing, strict=True):
-        through, wall, moved = (text and text.decode(errors="replace") for text in texts)
+        through, wall, moved, planned = (text and text.decode(errors="replace") for text in texts)
         name, off = definition.name, "" if definition.config.enabled else "1"
         fixed.append(keys.schedule(name))
         # What comes while a schedule is between two shards is made up for.
         since = int(moved) if moved and moved.isdigit() else now
-        tick = definition.next_tick(after(min(now, since), decided_ms(definition, through, wall)))
+        decided = decided_ms(definition, through, wall)
+        tick = next_tick(definition, after(min(now, since), decided), decided, planned)
         args += (name, definition.hash, definition.stored(), replaces[name], *tick, off)
         args += (definition.config.timezone, definition.rules, through or "")
     answers: list[int] = shard.call("put_schedule", fixed, args)
@@ -136,6 +137,19 @@ def after(now_ms: int, decided_ms: int) -> int:
     then it was wrong, and a schedule must not stand still for years.
     """
     return decided_ms if now_ms < decided_ms <= now_ms + MOST_SET_BACK_MS else now_ms
+
+
+def next_tick(definition: Definition, after_ms: int, decided_ms: int, planned: str | None) -> list[int | str]:
+    """What scripts are told of the first tick after an instant, ``planned`` being the one that has stood there until now.
+
+    That one stays if it is a tick by this definition too, its instant has passed, and jitter keeps its run for later: else
+    it would come by neither.
+    """
+    at = int(planned) if planned and planned.isascii() and planned.isdigit() else 0
+    rule = definition.rule
+    if decided_ms < at <= after_ms < rule.runs_at(at) and rule.next_after(at - 1) == at:
+        return definition.told(at)
+    return definition.next_tick(after_ms)
 
 
 def resume(

@@ -151,3 +151,35 @@ def test_who_sleeps_over_a_tick_in_the_middle_of_an_edit_or_a_resume_does_not_ha
         work()
     assert ran == [f"one@2027-01-15T{hour:02}:00:00Z" for hour in (9, 10, 11)]
     assert hours(app, "one", "fired") == [1, 2, 3]
+
+
+@pytest.mark.parametrize("how", ["edited", "moved", "moved by a file", "planned anew"])
+def test_a_tick_that_jitter_keeps_for_later_is_not_lost_by_an_edit(
+    app: App, store: Store, clock: FixedClock, how: str
+) -> None:
+    app.schedules.create("one", cron="0 * * * *", jitter_s=1200)
+    run_ms = app.schedules.get("one").next_run_ms or 0
+    assert run_ms > START_MS + HOUR_MS + 1
+    clock.ms = START_MS + HOUR_MS + 1
+    if how == "moved by a file":
+        apply(store, [entry("one", other_queue(store), jitter_s=1200)], FILE, forced=True)
+    else:
+        app.schedules.change("one", **{"queue": other_queue(store)} if how == "moved" else {"priority": 7})
+    if how == "planned anew":
+        shard = store.shard("default")
+        shard.command("HDEL", shard.keys.schedule("one"), "rules")
+    assert app.schedules.get("one").next_ms == START_MS + HOUR_MS
+    clock.ms = run_ms - 1
+    assert Passes(store)() == run_ms
+    clock.ms = run_ms
+    Passes(store)()
+    assert hours(app, "one", "fired") == [1]
+    assert app.schedules.get("one").next_ms == START_MS + 2 * HOUR_MS
+
+
+def test_a_tick_that_jitter_keeps_for_later_goes_with_a_rule_that_does_not_have_it(
+    app: App, clock: FixedClock
+) -> None:
+    app.schedules.create("one", cron="0 * * * *", jitter_s=1200)
+    clock.ms = START_MS + HOUR_MS + 1
+    assert app.schedules.change("one", cron="30 * * * *").next_ms == START_MS + 3 * HOUR_MS // 2
