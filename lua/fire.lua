@@ -31,6 +31,9 @@
 -- include: follow
 -- include: unlink
 -- include: make
+-- include: line
+-- include: last_run
+-- include: line_up
 -- include: tick
 -- include: note
 -- include: head
@@ -72,8 +75,7 @@ if instant ~= due or due > now or not is_ours then
 end
 
 -- A task that waits stands in a list that is not declared here: the caller cancels it, and comes again.
-local last = redis.call("HGET", keys.schedule, "task")
-local state, run = in_flight(keys, last)
+local last, state, run = last_run(keys)
 if overlap == "replace" and state == "w" and fires then
     return {2, head(keys), {}, last}
 end
@@ -119,12 +121,14 @@ local function fire(kind, planned, id, record, late)
     local made = "there"
     if redis.call("HEXISTS", keys.runs, id) == 0 and redis.call("HEXISTS", keys.records, id) == 0 then
         made = make(keys, now, id, record, behind)
+        if behind then
+            line_up(keys, id, behind)
+        end
     end
     note(keys, {what = "fired", id = id, at = now, planned = tonumber(planned), late = tonumber(late),
         blocked = made == "blocked" or nil})
     redis.call("HSET", keys.schedule, "task", id)
-    last = id
-    state, run = in_flight(keys, id)
+    last, state, run = last_run(keys)
     return made
 end
 

@@ -15,6 +15,7 @@
 -- repeated call answers the same.
 
 -- include: expect
+-- include: line
 -- include: drop_tick
 
 local keys = {timetable = KEYS[1], schedules = KEYS[2], followers = KEYS[3], revisions = KEYS[4], schedule = KEYS[5],

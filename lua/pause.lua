@@ -11,6 +11,7 @@
 -- Dies before: it goes on. Dies after: it is paused; the repeated call answers the same.
 
 -- include: expect
+-- include: line
 -- include: drop_tick
 
 local keys = {timetable = KEYS[1], schedules = KEYS[2], followers = KEYS[3], schedule = KEYS[4]}

@@ -23,6 +23,8 @@
 -- include: arm
 -- include: flight
 -- include: follow
+-- include: line
+-- include: last_run
 -- include: tick
 -- include: drop_tick
 -- include: may_plan_by

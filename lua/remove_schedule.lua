@@ -13,6 +13,7 @@
 -- Dies before: it is still there. Dies after: it is gone; the repeated call answers 0.
 
 -- include: expect
+-- include: line
 -- include: drop_tick
 
 local keys = {timetable = KEYS[1], schedules = KEYS[2], followers = KEYS[3], revisions = KEYS[4], schedule = KEYS[5],

@@ -18,6 +18,8 @@
 -- include: arm
 -- include: flight
 -- include: follow
+-- include: line
+-- include: last_run
 -- include: tick
 
 local keys = {timetable = KEYS[1], schedules = KEYS[2], zones = KEYS[3], armed = KEYS[4], notify = KEYS[5]}

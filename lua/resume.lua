@@ -19,6 +19,8 @@
 -- include: arm
 -- include: flight
 -- include: follow
+-- include: line
+-- include: last_run
 -- include: tick
 -- include: note
 -- include: may_plan_by

@@ -25,6 +25,9 @@
 -- include: flight
 -- include: follow
 -- include: make
+-- include: line
+-- include: last_run
+-- include: line_up
 -- include: note
 -- include: declared
 -- include: claim
@@ -45,7 +48,6 @@ if not stored or stored:sub(1, #hash) ~= hash then
     return {-1}
 end
 
-local last = redis.call("HGET", keys.schedule, "task")
 local function is_there(planned, id)
     if redis.call("HEXISTS", keys.records, id) == 1 then
         return true
@@ -61,13 +63,16 @@ for i = 7, #ARGV, 3 do
     if not is_there(planned, id) then
         local before = redis.call("HGET", keys.runs, id)
         take_id(keys, id, before and run_parts(before), KEYS[14 + (i + 2) / 3])
-        made = make(keys, now, id, ARGV[i + 2], ARGV[5] ~= "allow" and in_flight(keys, last) and last)
+        local behind = ARGV[5] ~= "allow" and last_run(keys)
+        made = make(keys, now, id, ARGV[i + 2], behind)
+        if behind then
+            line_up(keys, id, behind)
+        end
         note(keys, {what = what, id = id, at = now, planned = tonumber(planned), blocked = made == "blocked" or nil})
         if what == "backfilled" then
             redis.call("ZADD", keys.backfilled, planned, planned)
         end
         redis.call("HSET", keys.schedule, "task", id)
-        last = id
     end
     answers[#answers + 1] = made
 end

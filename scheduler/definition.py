@@ -48,6 +48,11 @@ class Definition:
         return round(config.every_s * 1000) if config.from_end and config.every_s else None
 
     @property
+    def overlap(self) -> str:
+        """What becomes of a tick or a trigger while a run goes on; runs from whose end the ticks count never overlap."""
+        return "skip" if self.config.from_end else self.config.overlap
+
+    @property
     def rules(self) -> bytes:
         """The digest of the rules of its zone by which it plans."""
         return self.rule.clock.rules.digest

@@ -103,7 +103,13 @@ class Fire:
         lists = (keys.ready(config.queue, config.priority), keys.wake(config.queue))
         following = definition.told(wanted.following_ms)
         args: list[bytes | str | int] = [now_ms, name, at_ms, definition.hash, *following]
-        args += (config.overlap, self._keep_ms, config.timezone, definition.rules, _wall(definition, wanted))
+        args += (
+            definition.overlap,
+            self._keep_ms,
+            config.timezone,
+            definition.rules,
+            _wall(definition, wanted),
+        )
         for missed in wanted.missed:
             args += ("missed", missed.first_ms, missed.reason, missed.last_ms, missed.number)
         for tick in wanted.ticks:

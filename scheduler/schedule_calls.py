@@ -218,7 +218,7 @@ def trigger(
     )
     own = (keys.schedule(name), keys.history(name), keys.backfilled(name))
     lists = (keys.ready(config.queue, config.priority), keys.wake(config.queue))
-    args: Arguments = [shard.now_ms(), name, definition.hash, what, config.overlap, int(forced)]
+    args: Arguments = [shard.now_ms(), name, definition.hash, what, definition.overlap, int(forced)]
     for planned_ms, task_id, body in tasks:
         args += (planned_ms, task_id, body)
     former = (keys.claims, *(keys.result(task_id) for _, task_id, _ in tasks))

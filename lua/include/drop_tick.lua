@@ -2,9 +2,10 @@
 local function drop_tick(keys, name)
     local member = "t" .. name
     redis.call("ZREM", keys.timetable, member)
-    local last = redis.call("HGET", keys.schedule, "task")
-    local after = last and redis.call("HGET", keys.followers, last)
-    if after and after:sub(7) == member then
-        redis.call("HDEL", keys.followers, last)
+    for _, id in ipairs(line_of(keys)) do
+        local after = redis.call("HGET", keys.followers, id)
+        if after and after:sub(7) == member then
+            redis.call("HDEL", keys.followers, id)
+        end
     end
 end

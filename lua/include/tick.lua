@@ -2,8 +2,8 @@
 -- ticks count from the end of a run ("every" in ms) and one is going on, the tick will follow that.
 local function set_tick(keys, name, planned, instant, every)
     local member = "t" .. name
-    local last = every and redis.call("HGET", keys.schedule, "task")
-    if last and in_flight(keys, last) then
+    local last = every and last_run(keys)
+    if last then
         redis.call("HSET", keys.followers, last, follower(every, member))
         redis.call("ZREM", keys.timetable, member)
         return "active"

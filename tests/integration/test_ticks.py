@@ -324,6 +324,26 @@ def test_from_end_has_one_tick_in_waiting_so_a_pause_skips_one_at_most(
     assert planned(worker.reserve()) == [DAY_MS + 1_200_000]
 
 
+def test_what_is_triggered_beside_a_run_from_whose_end_ticks_count_waits_and_a_pause_holds(
+    app: App, clock: FixedClock, passes: Passes, worker: Hands
+) -> None:
+    create(app, None, every_s=600, from_end=True, overlap="allow")
+    clock.pass_ms(600_000)
+    passes()
+    (task,) = worker.reserve()
+    waiting = app.schedules.trigger("report")
+    found = app.get(waiting)
+    assert found is not None
+    assert found.state == "blocked"
+    app.cancel(waiting)
+    app.schedules.pause("report")
+    worker.complete(task)
+    clock.pass_ms(DAY_MS)
+    passes()
+    assert worker.reserve() == []
+    assert app.schedules.get("report").fired == 1
+
+
 def test_replace_cancels_a_task_that_waits_and_waits_for_one_that_runs(
     app: App, clock: FixedClock, passes: Passes, worker: Hands
 ) -> None:

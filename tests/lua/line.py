@@ -18,16 +18,18 @@ if TYPE_CHECKING:
 NAME, QUEUE, BAND = "line", "a", 9
 LONGEST = 6
 """How many wait in the line: each of them takes a round of work at the end of a walk."""
+REMEMBERED = 16
 
 
 class Line(RuleBasedStateMachine):
-    """The schedule by hand: each task waits for the end of the one before, if that has not ended."""
+    """The schedule by hand: each task waits for the end of the last one before it that has not ended."""
 
     lua: Lua
     now: int
     model: Model
     numbers: count[int]
     last = ""
+    line: list[str]
     old: list[Held]
 
     def _given(self, given: list[Held]) -> None:
@@ -45,12 +47,25 @@ class Line(RuleBasedStateMachine):
             return
         self.lua.put_schedule(NAME, None).run()
         task = Task(f"l:{next(self.numbers)}", self.now, QUEUE, BAND)
-        behind = self.last if self.model.is_in_flight(self.last) else ""
+        behind = next((one for one in reversed(self._before()) if self.model.is_in_flight(one)), "")
         call = self.lua.trigger(self.now, NAME, task, queue=QUEUE, band=BAND)
         assert call.run() == [b"blocked" if behind else b"ready"]
         assert call.run() == [b"there"]
+        if behind:
+            self.line = self._lined_up(task.id, behind)
         self.model.lined_up(task, behind)
         self.last = task.id
+
+    def _before(self) -> list[str]:
+        return [*self.line] if self.line[-1:] == [self.last] else [*self.line, self.last]
+
+    def _lined_up(self, task_id: str, behind: str) -> list[str]:
+        before = self._before()
+        del before[before.index(behind) + 1 :]
+        while not self.model.is_in_flight(before[0]):
+            del before[0]
+        line = [*before, task_id]
+        return [line[0], *line[1:][1 - REMEMBERED :]]
 
     @step(op=sorted(WAYS))
     def work_on_the_line(self, op: str) -> None:

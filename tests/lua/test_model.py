@@ -117,6 +117,7 @@ class ShardMachine(Line):
         self.model = Model()
         self.numbers = count()
         self.old: list[Held] = []
+        self.line: list[str] = []
 
     @classmethod
     def client(cls) -> object:
