@@ -60,6 +60,7 @@ def _put_right(shard: Shard, entries: Sequence[Stored], zones: Collection[str] |
         planned, at = _right(definition, entry.fields, now)
         fixed.append(keys.schedule(entry.name))
         args += (entry.name, definition.hash, definition.config.timezone, definition.rules, planned, at)
+        args.append(entry.fields.get("through", ""))
         told.append((entry, at))
     if not told:
         return

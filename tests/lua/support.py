@@ -564,11 +564,20 @@ class Lua:
         """Each with name, digest, release and data."""
         return self.call("claim_zones", [self.keys.zones], [word for zone in rules for word in zone])
 
-    def replan(self, name: str, planned: Arg, known: str = "h1", *, rules: str = RULES) -> Call:
+    def replan(
+        self,
+        name: str,
+        planned: Arg,
+        known: str = "h1",
+        *,
+        rules: str = RULES,
+        through: bytes | str | None = None,
+    ) -> Call:
         k = self.keys
         keys = [k.timetable, k.schedules, k.zones, k.armed, k.notify, k.schedule(name)]
         at = planned if isinstance(planned, int) else ""
-        return self.call("replan", keys, [name, known, ZONE, rules, planned, at])
+        decided = self._through(name) if through is None else through
+        return self.call("replan", keys, [name, known, ZONE, rules, planned, at, decided])
 
     def pause(self, now: int, name: str, who: str = "ada", why: str = "holidays") -> Call:
         k = self.keys

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.lua.audit import audit
-from tests.lua.support import KEEP, LEASE, NOW, Held, Lua, Task, Tick, fired
+from tests.lua.support import KEEP, LEASE, NOW, RULES, ZONE, Held, Lua, Task, Tick, fired
 
 TICK = NOW + 1000
 STEP = 60_000
@@ -316,6 +316,19 @@ def test_who_was_overtaken_by_a_tick_puts_and_resumes_nothing_that_was_planned_b
     assert early.run() == -1
     assert lua.resume(at(1), "report", at(2)).run() == 1
     assert lua.timetable()[b"treport"] == at(2)
+
+
+def test_who_was_overtaken_by_a_tick_does_not_plan_it_anew(lua: Lua) -> None:
+    lua.claim_zones((ZONE, RULES, "2026a", "data")).run()
+    lua.put_schedule("report", at(0)).run()
+    lua.put_off(at(0), "report", at(0), "h1").run()
+    slow, first = lua.replan("report", at(0)), lua.replan("report", at(0))
+    assert first.run() == [1]
+    assert lua.fire(at(0), "report", at(0), at(1), tick(0)).run()[0] == 1
+    lua.put_off(at(1), "report", at(1), "h1").run()
+    assert slow.run() == [0]
+    assert lua.replan("report", at(1)).run() == [1]
+    assert lua.timetable()[b"treport"] == at(1)
 
 
 def test_what_a_paused_schedule_has_skipped_is_written_down_once_though_the_call_is_repeated(
