@@ -6,7 +6,7 @@
 --       else they line up behind the run that goes on), 6 forced: "1" to repeat what has run before; then for each
 --       task three: planned instant, id, record
 -- Output  for each task: "ready", "blocked", or "there" if there is or was one; or -1 alone if the definition has
---         changed
+--         changed, or was removed, or is on its way to another shard
 -- Cost  O(tasks given)
 -- States  none -> ready, none -> blocked, done -> ready, done -> blocked, cancelled -> ready, cancelled -> blocked
 --
@@ -44,7 +44,8 @@ for i = 7, #ARGV, 3 do
     expect(tonumber(ARGV[i]) and header(ARGV[i + 2]) and is_declared(14 + (i + 2) / 3, "result:" .. ARGV[i + 1]))
 end
 local stored = redis.call("HGET", keys.schedules, name)
-if not stored or stored:sub(1, #hash) ~= hash then
+local standing, moved = unpack(redis.call("HMGET", keys.schedule, "state", "moved"))
+if not stored or stored:sub(1, #hash) ~= hash or standing == "removed" or moved then
     return {-1}
 end
 

@@ -135,7 +135,7 @@ class Schedules:
             )
             if self._call(entry, call) is not None:
                 return task_id
-        raise WrongState(f"schedule {name} is edited again and again: try later")
+        raise WrongState(f"schedule {name} is edited or moved again and again: try later")
 
     def backfill(
         self,

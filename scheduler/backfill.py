@@ -85,7 +85,7 @@ def _make(
     answers = store.persist(entry.shard, call)
     if answers is None:
         raise WrongState(
-            f"schedule {definition.name} was edited meanwhile: {len(found.made)} ticks were made"
+            f"schedule {definition.name} was edited, moved or removed meanwhile: {len(found.made)} ticks were made"
         )
     for (_, task_id, _), answer in zip(tasks, answers, strict=True):
         (found.there if answer == "there" else found.made).append(task_id)

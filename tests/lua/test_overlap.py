@@ -331,6 +331,16 @@ def test_who_was_overtaken_by_a_tick_does_not_plan_it_anew(lua: Lua) -> None:
     assert lua.timetable()[b"treport"] == at(1)
 
 
+@pytest.mark.parametrize("goes", ["removed", "moved"])
+def test_nothing_is_made_for_a_schedule_that_was_removed_or_is_on_its_way_to_another_shard(
+    lua: Lua, goes: str
+) -> None:
+    lua.put_schedule("report", at(0)).run()
+    (lua.remove_schedule("report") if goes == "removed" else lua.hand_over("report")).run()
+    assert lua.trigger(NOW, "report", Task("report+1", NOW)).run() == [-1]
+    assert lua.counts() == {}
+
+
 def test_what_a_paused_schedule_has_skipped_is_written_down_once_though_the_call_is_repeated(
     lua: Lua,
 ) -> None:
