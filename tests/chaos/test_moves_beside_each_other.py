@@ -9,66 +9,23 @@ from __future__ import annotations
 
 import os
 import random
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
-from oncue import App, NotFound, WrongState
+from oncue import App
 from oncue.common.configtypes import ScheduleConfig
-from oncue.common.shard import Shard
 from oncue.common.store import Store
 from oncue.scheduler.schedules import apply
 from oncue.scheduler.standing import Stored, all_by_name
 from oncue.scheduler.stranded import take_back
+from tests.chaos.actors import Actor, have_them_stand, live
 from tests.support.product import HOUR_MS, FixedClock, Hands, Passes, app_on, opened
 from tests.support.servers import RedisServer
 
 TRIALS = int(os.environ.get("ONCUE_MOVE_TRIALS", "150"))
-
-
-class Killed(BaseException):
-    """Ends an actor in the middle, as SIGKILL does."""
-
-
-class Actor:
-    """A thread that stands still before each command."""
-
-    here = threading.local()
-
-    def __init__(self, what: str, act: Callable[[], object]) -> None:
-        self.what, self.is_done, self.is_killed = what, False, False
-        self.error: BaseException | None = None
-        self._go, self._stands = threading.Semaphore(0), threading.Semaphore(0)
-        threading.Thread(target=self._run, args=(act,), daemon=True).start()
-
-    def step(self) -> None:
-        self._go.release()
-        assert self._stands.acquire(timeout=60)
-
-    def kill(self) -> None:
-        self.is_killed = True
-        self.step()
-
-    def stand(self) -> None:
-        self._stands.release()
-        self._go.acquire()
-        if self.is_killed:
-            raise Killed
-
-    def _run(self, act: Callable[[], object]) -> None:
-        self.here.actor = self
-        self._go.acquire()
-        try:
-            act()
-        except (Killed, WrongState, NotFound):
-            pass
-        except BaseException as error:  # noqa: BLE001 - told by the test's own thread
-            self.error = error
-        self.is_done = True
-        self._stands.release()
 
 
 class Stage(NamedTuple):
@@ -93,19 +50,7 @@ def stage(valkey: RedisServer, namespace: str) -> Iterator[Stage]:
 
 @pytest.fixture(autouse=True)
 def steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each actor stands before each command and each script."""
-
-    def stepped(method: Callable[..., Any]) -> Callable[..., Any]:
-        def inner(shard: Shard, *args: Any) -> Any:
-            actor = getattr(Actor.here, "actor", None)
-            if actor is not None:
-                actor.stand()
-            return method(shard, *args)
-
-        return inner
-
-    monkeypatch.setattr(Shard, "call", stepped(Shard.call))
-    monkeypatch.setattr(Shard, "command", stepped(Shard.command))
+    have_them_stand(monkeypatch)
 
 
 class Scene:
@@ -139,15 +84,8 @@ class Scene:
         return apply(self.store, [config], "/etc/oncue.yaml", forced=True)
 
     def let_go(self, actors: Sequence[Actor]) -> None:
-        live = list(actors)
-        while live:
-            actor = self.draw.choice(live)
-            for _ in range(self.draw.choice([1, 1, 2, 3, 8, 50])):
-                if not actor.is_done:
-                    actor.step()
-            if not actor.is_done and self.draw.random() < 0.03:
-                actor.kill()
-            live = [one for one in live if not one.is_done]
+        while left := live(actors):
+            self.draw.choice(left).go_on(self.draw)
             if self.draw.random() < 0.07:
                 self.pass_ms(self.draw.choice([1, 1000, HOUR_MS // 3]))
 
@@ -220,6 +158,5 @@ def test_of_a_schedule_that_is_removed_for_good_while_several_move_it_none_stand
 
 
 def one_step(scene: Scene, actors: Sequence[Actor]) -> None:
-    live = [actor for actor in actors if not actor.is_done]
-    if live:
-        scene.draw.choice(live).step()
+    if left := live(actors):
+        scene.draw.choice(left).step()
