@@ -47,21 +47,26 @@ class ServerClock:
         self._offset_s = 0.0
         self._synced_at: float | None = None
         self._is_stale = False
+        self.travel_s = math.inf
+        """How long the last answer took, there and back."""
 
     def sync(self) -> None:
         """Asks the server; raises what the connection raises."""
-        asked_at = monotonic_s()
-        self._offset_s, self._synced_at = self._answer()
+        self.look()
         # The first answer waits for the connection as well, and this process would be behind by all of that.
-        if self._synced_at - asked_at > SLOW_S:
-            offset_s, self._synced_at = self._answer()
-            self._offset_s = max(self._offset_s, offset_s)
-        self._is_stale = False
+        if self.travel_s > SLOW_S:
+            first_s = self._offset_s
+            self.look()
+            self._offset_s = max(self._offset_s, first_s)
 
-    def _answer(self) -> tuple[float, float]:
+    def look(self) -> None:
+        """As ``sync``, with a single question, however long its answer takes."""
+        asked_at = monotonic_s()
         seconds, micros = self._ask()
-        at = monotonic_s()
-        return seconds + micros / 1e6 - at, at
+        self._synced_at = monotonic_s()
+        self._offset_s = seconds + micros / 1e6 - self._synced_at
+        self.travel_s = self._synced_at - asked_at
+        self._is_stale = False
 
     def forget(self) -> None:
         """The next refresh asks again: after a reconnection another server may answer."""

@@ -40,7 +40,7 @@ class OpenConnection:
         try:
             self._socket.sendall(hiredis.pack_command(command))
         except OSError as error:
-            raise self._fault(error) from error
+            raise self._fault("sending", error) from error
         except BaseException:
             self.close()
             raise
@@ -55,17 +55,17 @@ class OpenConnection:
                     raise ConnectionResetError("Connection closed by server.")
                 reader.feed(came)
         except OSError as error:
-            raise self._fault(error) from error
+            raise self._fault("waiting for the reply", error) from error
         except BaseException:
             # Half a reply may be on its way: nobody must read the rest as an answer of his own.
             self.close()
             raise
         return reply
 
-    def _fault(self, error: OSError) -> RedisError:
+    def _fault(self, doing: str, error: OSError) -> RedisError:
         self.close()
         kind = TimedOut if isinstance(error, TimeoutError) else ConnectionError
-        return kind(f"Error while waiting for the reply: {error}")
+        return kind(f"Error while {doing}: {error}")
 
     def has_news(self) -> bool:
         """Whether the server has closed it, or it holds what nobody asked for."""

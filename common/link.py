@@ -65,8 +65,10 @@ class Link:
         client = self._client
         if client is None:
             with self._lock:
-                client = self._client = self._client or self._made()
+                client = self._client or self._made()
+                # Before the client: who finds one goes by these.
                 self._connections = self._connections or self._direct(client)
+                self._client = client
         return client
 
     def _direct(self, client: redis.Redis | RedisCluster) -> Connections | None:

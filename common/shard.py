@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from oncue.common.clock import Clock, ServerClock
+from oncue.common.clock import RESYNC_S, Clock, ServerClock
 from oncue.common.connections import OpenConnection
 from oncue.common.keys import Keys, opens_at, page_of
 from oncue.common.link import Link
@@ -23,13 +23,13 @@ class Shard:
         self.pages: set[int] = set()
         """Pages that held something when this process last heard of them; only ever a hint."""
 
-    def now_ms(self) -> int:
-        """The server's time in ms, for the next call of a script; asks the server when that is long ago.
+    def now_ms(self, older_than_s: float = RESYNC_S) -> int:
+        """The server's time in ms, for the next call of a script; asks the server when that is longer ago.
 
         Raises what the connection raises. Who only wants the time reads ``clock``.
         """
         if self.clock is self.server_clock:
-            self.server_clock.refresh()
+            self.server_clock.refresh(older_than_s)
         return self.clock.now_ms()
 
     def about_ms(self) -> int:

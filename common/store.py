@@ -21,8 +21,8 @@ from oncue.common.writing import CHUNK, Placed, Writing, written
 MOST_PAGES = 10_000
 """How many pages a producer remembers, a week of them: half a megabyte."""
 
-LAST_CALL_S = 2 * COMMAND_TIMEOUT_S + 1.0
-"""How long the last try of a call may take: a pause, to connect, and to be answered."""
+LAST_CALL_S = 3 * COMMAND_TIMEOUT_S + 1.0
+"""How long the last try of a call may take: a pause, to connect, to be answered, and to send again what was sent ahead."""
 
 T = TypeVar("T")
 Progress = Callable[[int], object]

@@ -5,9 +5,10 @@ be sent twice, as any call of a script: ids are made before the first is sent, a
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
-from redis.exceptions import NoScriptError
+from redis.exceptions import NoScriptError, RedisError
 
 from oncue.common import record
 from oncue.common.clock import monotonic_s
@@ -37,13 +38,12 @@ class Writing:
     """New tasks of one shard on their way; for one thread, and to be closed in the end."""
 
     def __init__(self, shard: Shard, tasks: Sequence[Placed]) -> None:
-        # Tasks of a page together: they share its key and its command. Those of one instant keep their order.
-        ordered = sorted(tasks, key=_page) if len(tasks) > CHUNK else tasks
+        ordered = _by_page(shard, tasks) if len(tasks) > CHUNK else tasks
         self._shard = shard
         self._chunks = [ordered[at : at + CHUNK] for at in range(0, len(ordered), CHUNK)]
         self._done = 0
         self._sent = 0
-        self._sent_at_s: list[float] = []
+        self._sent_at_s: dict[int, float] = {}
         self._connection: OpenConnection | None = None
 
     @property
@@ -54,25 +54,26 @@ class Writing:
     @property
     def waited_s(self) -> float:
         """How long ago the next tasks were sent for the first time, while the answers to others were waited for."""
-        return monotonic_s() - self._sent_at_s[self._done] if self._done < len(self._sent_at_s) else 0.0
+        sent_at_s = self._sent_at_s.get(self._done)
+        return 0.0 if sent_at_s is None else monotonic_s() - sent_at_s
 
     def answers(self) -> list[int]:
         """What the script answers for each of the next tasks; to be called again after a fault, raised as redis-py does."""
         connection = self._connection = self._connection or self._shard.take()
         answers = written(self._shard, self.next) if connection is None else self._in_turn(connection)
         self._done += 1
+        self._sent = max(self._sent, self._done)
         return answers
 
     def _in_turn(self, connection: OpenConnection) -> list[int]:
         try:
             for tasks in self._chunks[self._sent : self._done + UNDER_WAY]:
-                if self._sent == len(self._sent_at_s):
-                    self._sent_at_s.append(monotonic_s())
+                self._sent_at_s.setdefault(self._sent, monotonic_s())
                 connection.send(script("schedule").command(*_request(self._shard, tasks)))
                 self._sent += 1
             reply = connection.reply()
             if isinstance(reply, NoScriptError):
-                # Those behind it have met the same, and go again behind it.
+                # Those behind it have met the same, or were in time for somebody else's text: they go again behind it.
                 for _ in range(self._done + 1, self._sent):
                     connection.reply()
                 self._sent = self._done + 1
@@ -81,20 +82,18 @@ class Writing:
             return answers
         except BaseException:
             # What is still to come on it nobody must read as the answer to something else.
-            self._forget(connection)
+            self._connection, self._sent = None, self._done
+            connection.close()
             raise
 
-    def _forget(self, connection: OpenConnection) -> None:
-        connection.close()
-        self._connection, self._sent = None, self._done
-
     def close(self) -> None:
-        """Gives the connection back, unless answers are still to come."""
-        connection = self._connection
-        if connection is not None and self._sent == self._done:
-            self._shard.link.give_back(connection)
-        elif connection is not None:
-            self._forget(connection)
+        """Gives the connection back once what is under way is answered, so that nothing is written after the call."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(RedisError):
+                for _ in range(self._done, self._sent):
+                    connection.reply()
+                self._shard.link.give_back(connection)
 
 
 def written(shard: Shard, tasks: Sequence[Placed]) -> list[int]:
@@ -118,5 +117,10 @@ def _request(shard: Shard, tasks: Sequence[Placed]) -> tuple[list[bytes], list[b
     return [*table.keys, *results], args
 
 
-def _page(task: Placed) -> int:
-    return page_of(task.due_ms)
+def _by_page(shard: Shard, tasks: Sequence[Placed]) -> Sequence[Placed]:
+    """Tasks of a page together, since they share its key and its command. What is due, and each page, keeps its order."""
+    if len({task.id for task in tasks}) < len(tasks):
+        # Of an id that is given twice the first one counts.
+        return tasks
+    due = page_of(shard.about_ms())
+    return sorted(tasks, key=lambda task: max(due, page_of(task.due_ms)))

@@ -16,20 +16,9 @@ from oncue.common.pages import Head, head_of
 from oncue.common.shard import Shard
 from oncue.common.wait import NOTHING, BlockingRead, Nudge
 from oncue.scheduler import foreign, guard, open_pages, promote, reclaim, replan, sweep, trim
+from oncue.scheduler.alarm import FRESH_S, LOOK_AHEAD_MS, wake_at
 from oncue.scheduler.fire import KINDS as TICKS
 from oncue.scheduler.fire import Fire
-
-LOOK_AHEAD_MS = 100
-"""How long before a notified instant the timetable is read, for the names of the keys that the instant needs."""
-
-FRESH_S = 0.05
-"""How old the knowledge of the server's clock may be when a due instant comes."""
-
-AWAKE_MS = 0.6
-"""How long before a due instant the server is asked for its time, so that it is awake when the instant comes."""
-
-DRIFT = 2e-4
-"""How much two clocks may drift apart: far more than quartz does, 17 s a day."""
 
 STEP_S = 0.5
 """By how much the end of a block may be off before it says that the server's clock was set."""
@@ -104,8 +93,10 @@ class Loop:
     def _due(self) -> Head:
         if not self._head:
             return []
-        # Read without asking the server: the sleep before an instant has seen to it that this is fresh.
-        now = self.shard.clock.now_ms()
+        if self._head[0][1] > self.shard.clock.now_ms():
+            return []
+        # The sleep before an instant has seen to it that the clock is fresh, unless this process was kept from waking.
+        now = self.shard.now_ms(FRESH_S)
         return [entry for entry in self._head if entry[1] <= now]
 
     def _do(self, due: Head) -> None:
@@ -174,29 +165,18 @@ class Loop:
         if not self._read.is_open:
             block_ms = int(wait.BLOCK_S * 1000)
             self._read.send("XREAD", "BLOCK", block_ms, "STREAMS", self.shard.keys.notify, self._last_id)
-        news = self._read.wait(self._monotonic(until_ms))
+        news = self._read.wait(self._alarm(until_ms))
         if news is None and abs(self._read.block_error_s) > STEP_S:
             # Servers end a block by their wall clock. Ended early or late, that clock was set.
             self.shard.server_clock.forget()
         elif news is not NOTHING and news:
             self._take(news)
 
-    def _monotonic(self, until_ms: int | None) -> float | None:
+    def _alarm(self, until_ms: int | None) -> float | None:
         if until_ms is None:
             return None
-        # A long wait ends early by as much as the two clocks may have drifted apart, for one more look at the server's;
-        # the next one ends just before the instant, for the last look. So an instant costs two or three looks, however
-        # far away it was. The last one also wakes the server, this process and what lies between: a processor that
-        # sleeps takes longer to wake than all that is to be done then.
-        clock = self.shard.server_clock
-        ahead = until_ms - clock.now_ms()
-        early = max(LOOK_AHEAD_MS, 2 * DRIFT * (clock.age_s() * 1000 + ahead))
-        if ahead > early:
-            return clock.monotonic_at(until_ms - round(early) // 2)
-        if ahead > 1:
-            return clock.monotonic_at(until_ms) - AWAKE_MS / 1000
-        clock.refresh(FRESH_S)
-        return clock.monotonic_at(until_ms)
+        is_due = bool(self._head) and self._head[0][1] == until_ms
+        return wake_at(self.shard.server_clock, until_ms, is_due=is_due)
 
     def _take(self, news: Any) -> None:
         ((_, entries),) = news

@@ -13,8 +13,10 @@ import pytest
 from oncue import NewTask, Task
 from oncue.common import wait
 from oncue.common.clock import RESYNC_S, ServerClock
+from oncue.common.shard import Shard
 from oncue.common.store import Store
-from tests.support.product import app_on, opened, running
+from oncue.scheduler import alarm
+from tests.support.product import Passes, app_on, opened, running
 from tests.support.servers import Monitor, RedisServer, Server
 from tests.support.waiting import eventually, pause
 
@@ -82,7 +84,8 @@ def test_an_idle_cluster_asks_next_to_nothing(
 ) -> None:
     """P20: two schedulers and four workers of ten threads; all that recurs is the blocks' end and the clock's check."""
     monkeypatch.setattr(wait, "BLOCK_S", wait.BLOCK_S * minute_s / 60)
-    monkeypatch.setattr(ServerClock.refresh, "__defaults__", (RESYNC_S * minute_s / 60,))
+    for asks in (ServerClock.refresh, Shard.now_ms):
+        monkeypatch.setattr(asks, "__defaults__", (RESYNC_S * minute_s / 60,))
     with ExitStack() as stack:
         stores = [stack.enter_context(opened(valkey, namespace)) for _ in range(6)]
         app = app_on(stores[0])
@@ -100,17 +103,32 @@ def test_an_idle_cluster_asks_next_to_nothing(
 
 
 def test_an_instant_costs_one_look_at_the_clock_just_before_it_and_those_that_follow_at_once_none(
-    valkey: RedisServer, namespace: str
+    valkey: RedisServer, namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # However long the way is on a busy machine.
+    monkeypatch.setattr(alarm, "SHORT_S", 0.02)
     with opened(valkey, namespace) as store, running(store, workers=0):
         first_ms = store.now_ms("default") + 1000
         app_on(store).schedule_many([NewTask((first_ms + 4 * n) / 1000, n) for n in range(10)])
         with Monitor(valkey) as seen:
             eventually(lambda: store.counts()["default"].get("ready") == 10, 5, "all are ready")
             looks = [one.at * 1000 - first_ms for one in seen.sync() if one.command == "TIME" and not one.lua]
-    near = [ms for ms in looks if ms > -10]
+    near = [ms for ms in looks if ms > -25]
     # A machine that stands still between two of them makes the next one a new wait.
     assert 1 <= len(near) <= 3, looks
+
+
+def test_a_process_that_was_kept_from_waking_asks_before_it_promotes(store: Store) -> None:
+    app_on(store).schedule_task(store.now_ms("default") / 1000 + 20, 1)
+    passes, clock = Passes(store), store.shards[0].server_clock
+    passes()
+    # Its clock has gone ahead of the server's since it last asked; by that clock the task is due.
+    assert clock._synced_at is not None
+    clock._synced_at -= 30
+    clock._offset_s += 25
+    passes()
+    assert store.counts()["default"]["delayed"] == 1
+    assert clock.age_s() < 1
 
 
 def test_of_ten_thousand_tasks_cancelled_at_the_last_moment_each_is_either_cancelled_or_run(
@@ -127,8 +145,11 @@ def test_of_ten_thousand_tasks_cancelled_at_the_last_moment_each_is_either_cance
             ThreadPoolExecutor(4) as pool,
         ):
             eventually(lambda: clock.now_ms() >= due_ms - 50, 10)
-            answers = dict(zip(ids, pool.map(app.cancel, ids), strict=True))
-            cancelled = {task_id for task_id, taken_back in answers.items() if taken_back}
+            # Each its part: a thread that hands out ten thousand calls would keep the others from making theirs.
+            parts = pool.map(
+                lambda part: {id for id in part if app.cancel(id)}, [ids[n::4] for n in range(4)]
+            )
+            cancelled = set[str]().union(*parts)
             runs.wait_for(len(ids) - len(cancelled), 30)
             eventually(lambda: store.counts()["default"].get("leased") == 0)
         counts = {state: number for state, number in store.counts()["default"].items() if number}

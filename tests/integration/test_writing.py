@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from redis.exceptions import TimeoutError as TimedOut
 
 from oncue import NewTask, StoreUnavailable, WrongState
+from oncue.common import link
+from oncue.common.link import Link
 from oncue.common.scripts import script
 from oncue.common.store import Store
 from oncue.common.writing import CHUNK, Writing
 from tests.support.link import Request
 from tests.support.product import FixedClock, Hands, Passes, app_on, opened
 from tests.support.proxy import Proxy
-from tests.support.servers import RedisServer
+from tests.support.servers import Monitor, RedisServer
+from tests.support.waiting import eventually, pause
 
 CHUNKS = 4
 SECOND_MS = 1000
@@ -100,6 +105,94 @@ def test_the_id_of_a_dead_task_ends_the_call_and_the_reply_still_to_come_is_nobo
         app.schedule_many(wanted)
     ids = [app.schedule_task(clock.ms / 1000 + 60 * 60, at) for at in range(20)]
     assert [app.get(id).data for id in ids] == list(range(20))
+
+
+def test_a_call_that_ends_with_an_error_writes_nothing_afterwards(store: Store, clock: FixedClock) -> None:
+    app, hands = app_on(store), Hands(store, ["default"])
+    app.schedule_task(clock.ms / 1000, "bad", id="dead")
+    (dead,) = hands.reserve()
+    hands.bury(dead)
+    wanted = [NewTask(task.ts, "x" * 20_000) for task in chunks(clock, 10 * 60 * SECOND_MS, 3)]
+    wanted[0].id = "dead"
+    with pytest.raises(WrongState):
+        app.schedule_many(wanted)
+    written = store.counts()["default"]["delayed"]
+    pause(0.3)
+    assert store.counts()["default"]["delayed"] == written == 2 * CHUNK - 1
+
+
+def test_bulk_calls_one_after_the_other_go_over_one_connection(
+    store: Store, valkey: RedisServer, clock: FixedClock
+) -> None:
+    app = app_on(store)
+    app.schedule_many(chunks(clock, SECOND_MS))
+    before = valkey.admin.info("stats")["total_connections_received"]
+    for _ in range(10):
+        app.schedule_many(chunks(clock, SECOND_MS, 2))
+    assert valkey.admin.info("stats")["total_connections_received"] == before
+
+
+def test_two_threads_that_use_a_link_first_at_once_get_each_its_own_answers(
+    store: Store, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The time between a client that is made and the connections beside it, held open until a chunk is written."""
+    direct, answers = Link._direct, Writing.answers
+    is_written, has_begun = threading.Event(), threading.Event()
+
+    def slow(self: Link, client: Any) -> Any:
+        has_begun.set()
+        is_written.wait(1)
+        return direct(self, client)
+
+    def told(self: Writing) -> list[int]:
+        found = answers(self)
+        is_written.set()
+        return found
+
+    monkeypatch.setattr(Link, "_direct", slow)
+    monkeypatch.setattr(Writing, "answers", told)
+    other = threading.Thread(target=lambda: store.link.client)
+    other.start()
+    has_begun.wait(5)
+    app_on(store).schedule_many(chunks(clock, 10 * 60 * SECOND_MS))
+    other.join()
+    assert store.link.execute_command("ECHO", "mine") == b"mine"
+    assert store.counts()["default"]["delayed"] == CHUNKS * CHUNK
+
+
+def test_what_is_due_already_keeps_the_order_in_which_it_was_given(store: Store, clock: FixedClock) -> None:
+    wanted = [NewTask(clock.ms / 1000 - 60 * (at % 7), at) for at in range(2 * CHUNK)]
+    app_on(store).schedule_many(wanted)
+    assert drained(Hands(store, ["default"])) == [task.data for task in wanted]
+
+
+def test_of_an_id_that_is_given_twice_the_first_counts(store: Store, clock: FixedClock) -> None:
+    app, wanted = app_on(store), chunks(clock, 60 * 60 * SECOND_MS, 2)
+    wanted[0].id, wanted[-1].id, wanted[-1].ts = "twice", "twice", clock.ms / 1000
+    app.schedule_many(wanted)
+    assert app.get("twice").data == wanted[0].data
+
+
+def test_tasks_of_a_page_go_out_together(store: Store, valkey: RedisServer, clock: FixedClock) -> None:
+    wanted = [NewTask(clock.ms / 1000 + 60 * (10 + at % 100), at) for at in range(CHUNKS * CHUNK)]
+    with Monitor(valkey) as seen:
+        app_on(store).schedule_many(wanted)
+        appended = [one for one in seen.sync() if one.command == "RPUSH"]
+    assert len(appended) <= 100 + CHUNKS
+
+
+def test_a_connection_that_gave_no_answer_in_time_is_closed(
+    store: Store, proxy: Proxy, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(link, "COMMAND_TIMEOUT_S", 0.2)
+    store.link.execute_command("PING")
+    before = proxy.connections
+    proxy.swallow()
+    with pytest.raises(TimedOut, match="waiting for the reply"):
+        store.link.execute_command("ECHO", "late")
+    proxy.resume()
+    eventually(lambda: proxy.connections < before, 5)
+    assert store.link.execute_command("ECHO", "mine") == b"mine"
 
 
 def test_a_chunk_that_was_sent_ahead_is_given_up_as_soon_as_any_other_call(
