@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pwd
+
 import pytest
 
 from tests.systemd.deployment import PASSWORD, UNITS, WORKER, Deployment
@@ -9,6 +11,7 @@ from tests.systemd.deployment import PASSWORD, UNITS, WORKER, Deployment
 pytestmark = pytest.mark.slow
 
 READ_ONLY = "Read-only file system"
+ROOTS_HOME = pwd.getpwuid(0).pw_dir
 CLOSED = ["/etc/oncue/new", "/usr/local/new", "/opt/oncue/new", "/srv/new"]
 
 
@@ -29,9 +32,9 @@ def test_a_process_is_the_user_oncue_without_any_privilege(deployed: Deployment,
 
 
 def test_handlers_write_to_their_folder_and_to_tmp_alone(deployed: Deployment) -> None:
-    said = deployed.attempts("/var/lib/oncue/new", "/tmp/new", "/root/new", *CLOSED)
+    said = deployed.attempts("/var/lib/oncue/new", "/tmp/new", f"{ROOTS_HOME}/new", *CLOSED)
     assert said.pop("/var/lib/oncue/new") == said.pop("/tmp/new") == "written"
-    assert said.pop("/root/new") == "Permission denied"
+    assert said.pop(f"{ROOTS_HOME}/new") == "Permission denied"
     assert said == dict.fromkeys(CLOSED, READ_ONLY)
     # A /tmp of its own.
     assert not deployed.machine.path("/tmp/new").exists()
@@ -43,7 +46,10 @@ def test_even_root_could_not_write_where_a_unit_is(deployed: Deployment, unit: s
     closed = CLOSED if unit == WORKER else [*CLOSED, "/var/lib/oncue/new"]
     for path in closed:
         assert READ_ONLY in deployed.run(*inside, "touch", path, check=False)
-    assert deployed.run(*inside, "ls", "-A", "/root", "/home").split() == ["/home:", "/root:"]
+    assert sorted(deployed.run(*inside, "ls", "-A", ROOTS_HOME, "/home").split()) == [
+        "/home:",
+        f"{ROOTS_HOME}:",
+    ]
 
 
 @pytest.mark.parametrize("unit", UNITS)
