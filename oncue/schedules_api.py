@@ -122,7 +122,8 @@ class Schedules:
     def trigger(self, name: str) -> str:
         """Makes a task now, beside the ticks, and returns its id.
 
-        It waits (state "blocked") for a run that goes on, unless the schedule's overlap is "allow".
+        It waits (state "blocked") for a run that goes on, unless the schedule's overlap is "allow" and its ticks do not
+        count from the end of a run.
         """
         for _ in range(_ATTEMPTS):
             entry = self._usable(name)

@@ -201,7 +201,7 @@ def trigger(
 ) -> list[str] | None:
     """Makes tasks, given as planned instant, id and record; for each "ready", "blocked" or "there".
 
-    None if the definition has changed. ``what``: "triggered" or "backfilled".
+    None if the definition has changed, was removed or is being moved. ``what``: "triggered" or "backfilled".
     """
     keys, config, name = shard.keys, definition.config, definition.name
     fixed = (
