@@ -1,7 +1,7 @@
 """The worker: reservers, handler threads, one finisher, one renewer, and how they stop."""
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from oncue.common.handler import Handler, registered
 from oncue.common.retry import RetryPolicy
@@ -52,30 +52,28 @@ class Worker:
         self._children = needed(isolated, children)
         executor = Executor(known, judge, store.shard, self._children)
         self._runner = Runner(threads, executor, self._hand, self._finisher.settle)
-        weight = weights or {}
-        queues: dict[int, dict[str, float]] = {}
-        for queue, handler in known.items():
-            if not handler.max_size:
-                queues.setdefault(store.shard(queue).number, {})[queue] = weight.get(queue, 1)
         common = (lease_ms, store.keep_finished_ms, self._hand)
         ends = (self._runner.hand_back, self._finisher.settle, health)
-        self._reservers: list[Reserver] = [
-            Reserver(store.shards[number], mine, *common, self._begin, *ends)
-            for number, mine in queues.items()
-        ]
-        for queue, handler in known.items():
-            if handler.max_size:
-                self._reservers.append(
-                    BatchReserver(
-                        store.shard(queue),
-                        {queue: 1.0},
-                        *common,
-                        self._begin_batch,
-                        *ends,
-                        max_size=handler.max_size,
-                        max_wait_s=handler.max_wait_s,
-                    )
+        single = [queue for queue, handler in known.items() if not handler.max_size]
+        self._reservers = [
+            *(
+                Reserver(store.shards[number], mine, *common, self._begin, *ends)
+                for number, mine in _by_shard(store, single, weights or {}).items()
+            ),
+            *(
+                BatchReserver(
+                    store.shard(queue),
+                    {queue: 1.0},
+                    *common,
+                    self._begin_batch,
+                    *ends,
+                    max_size=handler.max_size,
+                    max_wait_s=handler.max_wait_s,
                 )
+                for queue, handler in known.items()
+                if handler.max_size
+            ),
+        ]
         self._threads = [
             threading.Thread(target=reserver.run, name=f"oncue-reserver-{reserver.shard.number}", daemon=True)
             for reserver in self._reservers
@@ -131,3 +129,13 @@ class Worker:
         if self._children is not None:
             self._children.stop()
         return len(left)
+
+
+def _by_shard(
+    store: Store, queues: Iterable[str], weights: Mapping[str, float]
+) -> dict[int, dict[str, float]]:
+    """For each shard that has any of the queues: those, with their weights."""
+    parts: dict[int, dict[str, float]] = {}
+    for queue in queues:
+        parts.setdefault(store.shard(queue).number, {})[queue] = weights.get(queue, 1)
+    return parts

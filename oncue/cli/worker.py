@@ -11,8 +11,14 @@ from oncue.cli import logs
 from oncue.cli.options import WORKER, Given, Lifeline, Name, settings
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from oncue.app import App
+    from oncue.cli.role import Role
+    from oncue.cli.stopper import Stopper
     from oncue.common.config import Config
+    from oncue.common.handler import Handler
+    from oncue.common.store import Store
     from oncue.worker.worker import Worker
 
 _log = logging.getLogger("oncue.worker")
@@ -58,8 +64,6 @@ def worker(
     from oncue.cli.stopper import Stopper
     from oncue.common.opened import opened
     from oncue.worker.builtin import Builtin
-    from oncue.worker.children import Children
-    from oncue.worker.worker import Worker
 
     # Empty: the units name it by a variable, which need not be set.
     app = app or None
@@ -76,8 +80,28 @@ def worker(
     stopper = Stopper(config.stop_timeout_s, _HANDING_BACK_S) if is_needed else None
     role = Role(store, lifeline, stopper=stopper)
     role.reach()
+    engine = _engine(config, app, store, handlers, role, stopper)
+
+    def stop() -> None:
+        builtin.stop_within(config.stop_timeout_s)
+        _stop(engine, config.stop_timeout_s)
+
+    role.serve(engine.start, engine.alive, stop, stop_within_s=config.stop_timeout_s + _HANDING_BACK_S)
+
+
+def _engine(
+    config: "Config",
+    app: str | None,
+    store: "Store",
+    handlers: "Mapping[str, Handler]",
+    role: "Role",
+    stopper: "Stopper | None",
+) -> "Worker":
+    from oncue.worker.children import Children
+    from oncue.worker.worker import Worker
+
     policies = {name: queue.retry for name, queue in config.queues.items()}
-    engine = Worker(
+    return Worker(
         store,
         handlers,
         weights={name: queue.weight for name, queue in config.queues.items()},
@@ -88,12 +112,6 @@ def worker(
         children=None if app is None else Children(app, asdict(config), policies),
         before_first=None if stopper is None else stopper.ensure,
     )
-
-    def stop() -> None:
-        builtin.stop_within(config.stop_timeout_s)
-        _stop(engine, config.stop_timeout_s)
-
-    role.serve(engine.start, engine.alive, stop, stop_within_s=config.stop_timeout_s + _HANDING_BACK_S)
 
 
 def _loaded(app: str | None) -> "App":
