@@ -23,10 +23,14 @@ FIGURES = [
         for name in NAMES
     ),
     *(
+        Figure(f"{name} beside", "us/call", "the same on the server with the first number of tasks, in turn")
+        for name in NAMES
+    ),
+    *(
         Figure(
             f"{name} to first",
             "ratio",
-            "the same relative to a server with the first number of tasks, round by round, median",
+            "the one relative to the other, round by round, median",
         )
         for name in NAMES
     ),
@@ -79,9 +83,10 @@ def _row(rounds: list[tuple[Costs, Costs]]) -> Cells:
     for name in NAMES:
         pairs = [(many[name], few[name]) for many, few in rounds if name in many and name in few]
         if not pairs:
-            row[name] = row[f"{name} to first"] = "none seen"
+            row[name] = row[f"{name} beside"] = row[f"{name} to first"] = "none seen"
             continue
         row[name] = statistics.median(many for many, _ in pairs)
+        row[f"{name} beside"] = statistics.median(few for _, few in pairs)
         row[f"{name} to first"] = statistics.median(many / few for many, few in pairs)
     return row
 

@@ -83,9 +83,9 @@ class Group:
                 total += times.user + times.system
         return total
 
-    def memory_bytes(self) -> list[int]:
-        """For each member its resident memory with that of its descendants."""
-        return [sum(_memory(member) for member in family(process)) for process in self.members]
+    def memory_bytes(self) -> list[list[int]]:
+        """For each member its resident memory, followed by that of each of its descendants."""
+        return [[_memory(member) for member in family(process)] for process in self.members]
 
     def dead(self) -> list[int]:
         """Exit codes of the members that have ended."""

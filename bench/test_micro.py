@@ -1,8 +1,8 @@
 """The hot paths beside bare calls of redis-py, in one run: their ratio is guarded, whatever the machine's speed and load.
 
 Run by ``make bench-micro``, not by ``make test``. Each pair is measured in turns, in many short rounds, so that both meet
-the same noise, and the median of the rounds' ratios is what counts. The limits are what was reached, with room for noise;
-the aim stands in docs/performance.md.
+the same noise, and the median of the rounds' ratios is what counts. The limits are what was reached, with room for noise:
+they catch what makes a path slower by a third; docs/performance.md has the figures of a quiet run beside their aims.
 """
 
 import random
