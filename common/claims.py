@@ -6,7 +6,7 @@ from functools import partial
 from typing import Literal
 
 from oncue.common.errors import BadInput, WrongState
-from oncue.common.keys import page_of
+from oncue.common.keys import Keys, page_of
 from oncue.common.pages import open_page
 from oncue.common.shard import KeyTable, Shard, slot
 from oncue.common.store import Store
@@ -57,6 +57,12 @@ def field(kind: Literal["u", "d"], queue: str, key: object) -> bytes:
     return b"%s%s:%s" % (kind.encode(), queue.encode(), body)
 
 
+def _fixed(keys: Keys) -> tuple[bytes, ...]:
+    """The first of KEYS in both scripts."""
+    written = (keys.records, keys.runs, keys.timetable, keys.counts, keys.bands, keys.seq)
+    return (*written, keys.armed, keys.notify, keys.claims)
+
+
 def unique(store: Store, task: Placed, held_while: While, until_ms: int) -> str:
     """Writes a task unless another holds its key; the id of the one that does. Raises WrongState for a taken id."""
     shard = store.shard(task.queue)
@@ -69,19 +75,9 @@ def unique(store: Store, task: Placed, held_while: While, until_ms: int) -> str:
 def _unique(shard: Shard, task: Placed, held_while: While, until_ms: int) -> str:
     keys = shard.keys
     now = shard.now_ms()
-    first = (
-        keys.records,
-        keys.runs,
-        keys.timetable,
-        keys.counts,
-        keys.bands,
-        keys.seq,
-        keys.armed,
-        keys.notify,
-    )
     args = (now, task.id, task.record, held_while, until_ms)
     own = slot(keys, now, task.due_ms, task.band, task.queue)
-    found: bytes = shard.call("unique", (*first, keys.claims, keys.result(task.id), *own), args)
+    found: bytes = shard.call("unique", (*_fixed(keys), keys.result(task.id), *own), args)
     holder = found.decode()
     if holder:
         shard.confirm((holder,))
@@ -102,17 +98,7 @@ def _debounce(shard: Shard, task: Placed, latest_ms: int) -> str:
     due, hint = task.due_ms, b""
     while True:
         now = shard.now_ms()
-        first = (
-            keys.records,
-            keys.runs,
-            keys.timetable,
-            keys.counts,
-            keys.bands,
-            keys.seq,
-            keys.armed,
-            keys.notify,
-        )
-        table = KeyTable(*first, keys.claims, keys.stale, keys.result(task.id))
+        table = KeyTable(*_fixed(keys), keys.stale, keys.result(task.id))
         index = table.add(*slot(keys, now, due, task.band, task.queue))
         page = bucket = 0
         if hint:

@@ -191,9 +191,9 @@ SETTINGS: dict[str, Key] = {
     "concurrency": _integer(1, 10_000, 10),
     "max_data_bytes": _integer(1, 512 * 1024 * 1024, 1_048_576, " (bytes)"),
     "keep_finished_s": _number(40, _YEAR_S, " (seconds)", "60"),
-    "dead_max_age_s": _number(0, 100 * _YEAR_S, " (seconds)", "604800"),
-    "dead_max_count": _integer(0, 1_000_000_000, 10_000),
-    "dead_max_bytes": _integer(0, 1 << 40, 104_857_600, " (bytes)"),
+    "dead_max_age_s": _number(0, 100 * _YEAR_S, " (seconds)", "2592000"),
+    "dead_max_count": _integer(0, 1_000_000_000, 100_000),
+    "dead_max_bytes": _integer(0, 1 << 40, 268_435_456, " (bytes)"),
     "allow_commands": _allowance(
         "absolute paths, or patterns such as /opt/jobs/*", "[/opt/jobs/*]", check_pattern
     ),

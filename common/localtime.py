@@ -5,7 +5,6 @@ from datetime import UTC, date, datetime, timedelta
 from oncue.common.errors import CronError
 from oncue.common.walltime import WallClock
 
-DAY_MS = 86_400_000
 EPOCH_DAY = date(1970, 1, 1).toordinal()
 
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - readings of a wall clock have no zone

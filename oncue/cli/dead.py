@@ -145,7 +145,7 @@ def redrive(
 
 
 @dead.command()
-@settings(*CONNECTION)
+@settings(*CONNECTION, "keep_finished_s")
 def purge(
     given: Given,
     ids: Ids = None,

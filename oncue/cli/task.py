@@ -42,7 +42,7 @@ def show(given: Given, id: Id, as_json: Json = False) -> None:
 
 
 @task.command()
-@settings(*CONNECTION)
+@settings(*CONNECTION, "keep_finished_s")
 def cancel(given: Given, ids: Ids, yes: Yes = False, as_json: Json = False) -> None:
     """Cancel tasks; before several it asks.
 

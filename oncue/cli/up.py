@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from oncue.cli import logs
-from oncue.cli.options import ALLOW, SCHEDULER, WORKER, Given, settings
+from oncue.cli.options import ALLOW, DEAD, SCHEDULER, WORKER, Given, settings
 
 if TYPE_CHECKING:
     from oncue.common.config import Config
@@ -36,8 +36,8 @@ Workers = Annotated[int, typer.Option(min=1, metavar="N", help="Worker processes
 
 
 @settings(
-    *("namespace", "shards", "timezone", "concurrency", "lease_s", "stop_timeout_s"),
-    *("max_data_bytes", "keep_finished_s", *ALLOW),
+    *("namespace", "shards", "timezone", "source", "concurrency", "lease_s", "stop_timeout_s"),
+    *("max_data_bytes", "keep_finished_s", *DEAD, *ALLOW),
 )
 def up(
     given: Given,

@@ -105,6 +105,14 @@ def test_contracts_and_example_are_what_the_code_says_now(page: str) -> None:
     assert protocol.rewritten(page) == page, "run `python -m tests.lua.protocol`"
 
 
+def test_the_call_is_introduced_with_its_number_of_keys_and_the_place_of_its_slot(page: str) -> None:
+    keys, args = protocol.example_call()
+    slot = f"KEYS[{int(args[-1])}] to KEYS[{len(keys)}] are the slot"
+    introduced = " ".join(page.split())
+    assert f"`EVALSHA <hash of schedule> {len(keys)}`" in introduced
+    assert slot in introduced
+
+
 def test_the_example_leaves_in_the_store_what_the_page_says(page: str, valkey: RedisServer) -> None:
     keys, args = protocol.example_call()
     client: Any = valkey.client()
