@@ -70,7 +70,7 @@ def _content(file: str) -> str:
 
 
 def _guess(file: str, text: str) -> str:
-    from oncue.cli.crontab import is_system
+    from oncue.cli.crontabform import is_system
 
     if '"CronJob"' in text or any(line.split() == ["kind:", "CronJob"] for line in text.split("\n")):
         return "kubernetes"

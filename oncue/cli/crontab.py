@@ -8,7 +8,7 @@ from typing import Any
 
 from oncue.cli.imported import COMMAND_NOTE, QUEUE, Imported, Job, command_settings
 
-_VARIABLE = re.compile(r"""\s*("[^"]+"|'[^']+'|[A-Za-z_]\w*)\s*=\s*(.*)""")
+VARIABLE = re.compile(r"""\s*("[^"]+"|'[^']+'|[A-Za-z_]\w*)\s*=\s*(.*)""")
 _RANDOM = re.compile(r"(?<![\d~])(\d+)~(\d+)(?![\d~])")
 _WRAPPERS = {"nice", "ionice", "sudo", "env", "exec", "time", "nohup", "command", "test", "["}
 _INTERPRETERS = re.compile(r"(ba|da|z|k)?sh|python[\d.]*|php[\d.]*|perl|ruby|node")
@@ -46,35 +46,11 @@ def read_crontab(text: str, timezone: str | None, *, system: bool) -> Imported:
     return found
 
 
-def is_system(path: str, text: str) -> bool:
-    """Whether a file is one of the system's: by its place, or since each command follows a user of this host."""
-    place = PurePosixPath(path)
-    if str(place) == "/etc/crontab" or place.parent.name == "cron.d":
-        return True
-    commands = [
-        _split(line)[1]
-        for line in map(str.strip, text.split("\n"))
-        if line and not line.startswith("#") and not _VARIABLE.fullmatch(line)
-    ]
-    return bool(commands) and all(_begins_with_user(command) for command in commands)
-
-
-def _begins_with_user(command: str) -> bool:
-    import pwd
-
-    user, *rest = command.split(None, 1)[:2] or [""]
-    try:
-        pwd.getpwnam(user)
-    except (KeyError, ValueError):
-        return False
-    return bool(rest)
-
-
 def _read_line(found: Imported, state: _State, place: str, line: str) -> None:
     if line.startswith("#"):
         state.comments.append(line.lstrip("# "))
         return
-    variable = _VARIABLE.fullmatch(line)
+    variable = VARIABLE.fullmatch(line)
     if variable:
         _set(found, state, place, variable[1].strip("\"'"), _unquoted(variable[2]))
     elif line:
@@ -107,7 +83,7 @@ def _set(found: Imported, state: _State, place: str, name: str, value: str) -> N
         state.environment[name] = value
 
 
-def _split(line: str) -> tuple[str, str]:
+def split(line: str) -> tuple[str, str]:
     """The expression, and what stands after it."""
     count = 1 if line.startswith("@") else 5
     words = line.split(None, count)
@@ -115,11 +91,10 @@ def _split(line: str) -> tuple[str, str]:
 
 
 def _read_job(found: Imported, state: _State, place: str, line: str) -> None:
-    cron, command = _split(line)
+    cron, command = split(line)
     user = ""
     if state.system:
-        user, _, command = command.replace("\t", " ").partition(" ")
-        command = command.strip()
+        user, command = [*command.split(None, 1), "", ""][:2]
     if cron.lower() == "@reboot":
         found.refuse(place, line, "@reboot has no instant in a cluster: let the service manager start it")
         return

@@ -11,10 +11,12 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from oncue.cli.cron import cron
-from oncue.cli.crontab import is_system, name_of
+from oncue.cli.crontab import name_of
+from oncue.cli.crontabform import is_system
 from oncue.cli.imported import duration, named, quoted
 from oncue.common.config import check, load
 from oncue.common.configtypes import ScheduleConfig
+from oncue.common.errors import BadInput
 
 CRONTAB = r"""# the system's
 SHELL=/bin/sh
@@ -88,12 +90,50 @@ def test_a_crontab_of_a_user_with_a_shell_of_its_own(tmp_path: Path) -> None:
     assert "--tz names it" not in result.stdout
 
 
-def test_the_form_of_a_crontab_is_told_by_its_place_and_its_users() -> None:
-    assert is_system("/etc/crontab", "")
-    assert is_system("/etc/cron.d/backup", "")
-    assert is_system("x", "PATH=/bin\n1 * * * * root run it\n@daily root run\n")
-    assert not is_system("x", "1 * * * * root run it\n2 * * * * backup-it now\n")
-    assert not is_system("x", "")
+@pytest.mark.parametrize(
+    ("path", "text", "system"),
+    [
+        ("/etc/crontab", "", True),
+        ("/etc/cron.d/backup", "0 3 * * * sync /srv/a\n", True),
+        ("x", "PATH=/bin\n1 * * * * root run it\n@daily root run\n", True),
+        ("x", "17 * * * *\troot\tcd / && run-parts /etc/cron.hourly\n5 4 * * * deploy /srv/x y\n", True),
+        ("x", "# m h dom mon dow user\tcommand\n5 4 * * * deploy /srv/x y\n", True),
+        ("x", "# *  *  *  *  * user-name  command to be executed\n5 4 * * * deploy /srv/x y\n", True),
+        ("x", "# m h  dom mon dow   command\n0 3 * * * sync /srv/a\n", False),
+        ("x", "0 4 * * * mail -s x y@z\n", False),
+        ("x", "0 4 * * * backup\n", False),
+        ("x", "0 4 * * * backup >/dev/null 2>&1\n", False),
+        ("x", "0 4 * * * sync && touch /srv/done\n", False),
+        ("x", "0 4 * * * /usr/bin/sync x\n0 3 * * * sync /srv/a\n", False),
+        ("x", "0 4 * * * A=1 sync x\n", False),
+        ("x", "0 4 * * * [ -e /srv/a ] && rm /srv/a\n", False),
+        ("x", "0 4 * * * cd /srv && ./run\n", False),
+        ("x", "0 4 * *\n", False),
+        ("x", "", False),
+    ],
+)
+def test_the_form_of_a_crontab_is_told_by_evidence(path: str, text: str, system: bool) -> None:
+    assert is_system(path, text) is system
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("# copies\n0 3 * * * sync /srv/a\n", "line 2 (sync) may start with a user"),
+        ("0 3 * * * www-data php /srv/a\n", "line 1 (www-data) may start with a user"),
+        ("0 3 * * * root -b macro.C\n", "line 1 (root) may start with a user"),
+        ("0 3 * * * root sync x\n\n@daily /usr/bin/x\n", "line 1 (root) tells the system's form, but line 3"),
+        ("# m h dom mon dow user command\n@daily ./x\n", "line 1 (the heading) tells the system's form"),
+    ],
+)
+def test_a_crontab_of_an_unclear_form_is_refused_and_nothing_written(
+    tmp_path: Path, text: str, sentence: str
+) -> None:
+    result = run(tmp_path / "tab", text)
+    assert isinstance(result.exception, BadInput)
+    assert sentence in str(result.exception)
+    assert "--format crontab" in str(result.exception)
+    assert result.stdout == ""
 
 
 @pytest.mark.parametrize(
