@@ -2,16 +2,25 @@
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 from oncue.cli.imported import COMMAND_NOTE, Imported, Job, command_settings, duration
 from oncue.common import yamlfile
 from oncue.common.errors import BadInput
+from oncue.common.problem import Refused
+from oncue.common.scalar import kind
 from oncue.common.yamlfile import Node
 
 _MARK = re.compile(r"^---(?:[ \t].*)?$", re.MULTILINE)
 _PREFIX = re.compile(r"(?:CRON_)?TZ=(\S+)\s+(.*)")
 _STEP = re.compile(r"[*?]/0*(?:[2-9]|1[0-9])[0-9]*")
+_T = TypeVar("_T")
+_KINDS: dict[type, str] = {
+    bool: "true or false",
+    int: "a whole number",
+    str: "a text in quotes",
+    list: "a list",
+}
 _OVERLAP = {"Allow": "allow", "Forbid": "skip", "Replace": "replace"}
 _KNOWN = {
     "schedule",
@@ -32,9 +41,12 @@ _OF_CONTAINER = ("envFrom", "volumeMounts", "resources", "securityContext")
 
 
 def read_cronjobs(text: str, timezone: str | None, path: str) -> Imported:
-    """Reads all CronJobs of a file. Raises Refused for what is no YAML, BadInput where there is no CronJob."""
+    """Reads all CronJobs of a file. Raises Refused for what is no YAML, BadInput where there is no CronJob.
+
+    A value of a kind that Kubernetes would refuse leaves its CronJob out: whoever wrote it meant something by it.
+    """
     found = Imported()
-    manifests = [manifest for root in _documents(text, path, found) for manifest in _manifests(root)]
+    manifests = [manifest for root in _documents(text, path) for manifest in _manifests(root)]
     if not manifests:
         raise BadInput(f"{path} holds no object of kind: CronJob")
     if timezone is None:
@@ -47,13 +59,14 @@ def read_cronjobs(text: str, timezone: str | None, path: str) -> Imported:
     return found
 
 
-def _documents(text: str, path: str, found: Imported) -> Iterator[Any]:
+def _documents(text: str, path: str) -> Iterator[Any]:
     start = 0
     for mark in [*_MARK.finditer(text), None]:
         end = len(text) if mark is None else mark.start()
         # Blank lines before it, so that faults are told with the file's own lines.
         document = yamlfile.parse(path, "\n" * text.count("\n", 0, start) + text[start:end])
-        found.notes += [problem.sentence for problem in document.faults]
+        if document.faults:
+            raise Refused(document.faults)
         yield _plain(document.root)
         start = end if mark is None else mark.end()
 
@@ -70,7 +83,8 @@ def _manifests(root: Any) -> Iterator[dict[str, Any]]:
         return
     if root.get("kind") == "CronJob":
         yield root
-    for item in _list(root, "items"):
+    items = root.get("items")
+    for item in items if isinstance(items, list) else ():
         yield from _manifests(item)
 
 
@@ -84,10 +98,13 @@ def _read(found: Imported, manifest: dict[str, Any], timezone: str) -> None:
     prefixed = _PREFIX.fullmatch(cron)
     zone, cron = prefixed.groups() if prefixed else (spec.get("timeZone") or timezone, cron)
     notes: list[str] = [f"{key} was not carried over." for key in spec if key not in _KNOWN]
-    settings = {"cron": _days(cron.strip(), notes), "timezone": zone, **_policy(spec, notes)}
-    job = _inside(_inside(spec, "jobTemplate"), "spec")
-    settings |= _command(job, notes)
-    found.jobs.append(Job(name, place, settings, notes))
+    settings = {"cron": _days(cron.strip(), notes), "timezone": zone}
+    try:
+        settings |= _policy(spec) | _command(_inside(_inside(spec, "jobTemplate"), "spec"), notes)
+    except BadInput as error:
+        found.refuse(place, cron, str(error))
+    else:
+        found.jobs.append(Job(name, place, settings, notes))
 
 
 def _days(cron: str, notes: list[str]) -> str:
@@ -110,15 +127,15 @@ def _is_step(field: str) -> bool:
     return _STEP.fullmatch(field) is not None
 
 
-def _policy(spec: dict[str, Any], notes: list[str]) -> dict[str, Any]:
-    policy = str(spec.get("concurrencyPolicy") or "Allow")
-    settings: dict[str, Any] = {"overlap": _OVERLAP.get(policy, "allow")}
+def _policy(spec: dict[str, Any]) -> dict[str, Any]:
+    policy = _of(str, spec, "concurrencyPolicy") or "Allow"
     if policy not in _OVERLAP:
-        notes.append(f"concurrencyPolicy: {policy} is unknown; allow stands for it.")
-    deadline = spec.get("startingDeadlineSeconds")
-    if isinstance(deadline, int) and not isinstance(deadline, bool):
+        raise BadInput(f"concurrencyPolicy: {policy:.60} is none; write {', '.join(_OVERLAP)}")
+    settings: dict[str, Any] = {"overlap": _OVERLAP[policy]}
+    deadline = _of(int, spec, "startingDeadlineSeconds")
+    if deadline is not None:
         settings |= {"catch_up_within": duration(deadline)} if deadline > 0 else {"catch_up": "skip"}
-    if spec.get("suspend") is True:
+    if _of(bool, spec, "suspend"):
         settings["enabled"] = False
     return settings
 
@@ -127,7 +144,7 @@ def _command(job: dict[str, Any], notes: list[str]) -> dict[str, Any]:
     pod = _inside(_inside(job, "template"), "spec")
     containers = [one for one in _list(pod, "containers") if isinstance(one, dict)]
     container: dict[str, Any] = containers[0] if containers else {}
-    words = [str(word) for key in ("command", "args") for word in _list(container, key)]
+    words = [_checked(str, word, key) or "" for key in ("command", "args") for word in _list(container, key)]
     if not container.get("command"):
         notes.append("The image's own entrypoint was run: put its command before the arguments.")
     if any("$(" in word for word in words):
@@ -140,15 +157,14 @@ def _command(job: dict[str, Any], notes: list[str]) -> dict[str, Any]:
         lost.insert(0, f"image: {container['image']}")
     if lost:
         notes.append(f"Not carried over: {', '.join(lost)}.")
-    directory = container.get("workingDir")
-    settings = command_settings(words, _environment(container, notes), str(directory) if directory else None)
-    return settings | _limits(job)
+    directory = _of(str, container, "workingDir")
+    return command_settings(words, _environment(container, notes), directory) | _limits(job)
 
 
 def _limits(job: dict[str, Any]) -> dict[str, Any]:
-    deadline, again = job.get("activeDeadlineSeconds"), job.get("backoffLimit", _BACKOFF_LIMIT)
-    settings: dict[str, Any] = {"retry": {"max_attempts": again + 1}} if isinstance(again, int) else {}
-    return settings | ({"timeout_s": deadline} if isinstance(deadline, int) else {})
+    deadline, again = _of(int, job, "activeDeadlineSeconds"), _of(int, job, "backoffLimit")
+    settings = {"retry": {"max_attempts": (_BACKOFF_LIMIT if again is None else again) + 1}}
+    return settings if deadline is None else settings | {"timeout_s": deadline}
 
 
 def _environment(container: dict[str, Any], notes: list[str]) -> dict[str, str]:
@@ -157,7 +173,8 @@ def _environment(container: dict[str, Any], notes: list[str]) -> dict[str, str]:
         if isinstance(entry, dict) and "valueFrom" in entry:
             notes.append(f"env {entry.get('name')} came from a secret or the like: set it for the worker.")
         elif isinstance(entry, dict) and entry.get("name"):
-            found[str(entry["name"])] = str(entry.get("value") or "")
+            name = str(entry["name"])
+            found[name] = _checked(str, entry.get("value"), f"env {name}") or ""
     return found
 
 
@@ -167,5 +184,16 @@ def _inside(of: dict[str, Any], key: str) -> dict[str, Any]:
 
 
 def _list(of: dict[str, Any], key: str) -> list[Any]:
-    value = of.get(key)
-    return value if isinstance(value, list) else []
+    return _of(list, of, key) or []
+
+
+def _of(wanted: type[_T], of: dict[str, Any], key: str) -> _T | None:
+    """The value of a key; None where it is left out or empty. Raises BadInput for one of another kind."""
+    return _checked(wanted, of.get(key), key)
+
+
+def _checked(wanted: type[_T], value: Any, key: str) -> _T | None:
+    # True is an int to Python.
+    if value is None or (isinstance(value, wanted) and (wanted is bool or not isinstance(value, bool))):
+        return value
+    raise BadInput(f"{key}: found {kind(value)}; write {_KINDS[wanted]}")

@@ -308,6 +308,58 @@ def test_a_day_of_a_cronjob_matches_as_kubernetes_has_it(tmp_path: Path, there: 
     assert ("is no star to Kubernetes" in result.stdout) == (there != here)
 
 
+CRONJOB = """kind: CronJob
+metadata: {name: payroll}
+spec:
+  schedule: "0 3 * * *"
+  suspend: false
+  jobTemplate:
+    spec:
+      backoffLimit: 0
+      template: {spec: {containers: [{image: b, command: [run, "1"], env: [{name: A, value: "1"}]}]}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "reason"),
+    [
+        ("suspend: false", "suspend: yes", "suspend: found text; write true or false"),
+        ("suspend: false", "suspend: on", "suspend: found text; write true or false"),
+        ("suspend: false", 'suspend: "true"', "suspend: found text; write true or false"),
+        ("suspend: false", "suspend: 1", "suspend: found a number; write true or false"),
+        ("suspend: false", "concurrencyPolicy: forbid", "forbid is none; write Allow, Forbid, Replace"),
+        ("suspend: false", "concurrencyPolicy: no", "no is none; write Allow, Forbid, Replace"),
+        ("suspend: false", "startingDeadlineSeconds: '9'", "found text; write a whole number"),
+        ("backoffLimit: 0", "backoffLimit: true", "found a truth value; write a whole number"),
+        ("backoffLimit: 0", "activeDeadlineSeconds: 1.5", "found a number; write a whole number"),
+        ('"1"]', "true]", "command: found a truth value; write a text in quotes"),
+        ('[run, "1"]', "run", "command: found text; write a list"),
+        ('value: "1"', "value: 010", "env A: found a number; write a text in quotes"),
+    ],
+)
+def test_a_cronjob_with_a_value_of_another_kind_is_left_out(
+    tmp_path: Path, good: str, bad: str, reason: str
+) -> None:
+    found, result = imported(tmp_path, "job.yaml", CRONJOB)
+    assert (result.exit_code, found["payroll"].enabled, found["payroll"].retry) == (
+        0,
+        True,
+        {"max_attempts": 1},
+    )
+    found, result = imported(tmp_path, "job.yaml", CRONJOB.replace(good, bad))
+    assert (result.exit_code, found) == (1, {})
+    assert "left out: CronJob payroll: 0 3 * * *: " in result.stderr
+    assert reason in result.stderr
+
+
+def test_a_key_that_is_there_twice_in_a_manifest_is_refused(tmp_path: Path) -> None:
+    result = run(tmp_path / "job.yaml", f"---\n{CRONJOB}  schedule: '0 4 * * *'\n")
+    assert "job.yaml:11:3: the key 'schedule' is there twice: on line 5 and on line 11" in str(
+        result.exception
+    )
+    assert result.stdout == ""
+
+
 def test_tasks_that_an_app_of_celery_adds_when_it_runs_are_read_too(tmp_path: Path) -> None:
     text = """
 app.conf.timezone = "Asia/Tokyo"
