@@ -7,8 +7,12 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from oncue.cli.imported import COMMAND_NOTE, QUEUE, Imported, Job, command_settings
+from oncue.common.errors import CronError
+from oncue.common.timing_checks import MAX_JITTER_S
+from oncue.common.walltime import wall_clock
+from oncue.common.work import VARIABLE
 
-VARIABLE = re.compile(r"""\s*("[^"]+"|'[^']+'|[A-Za-z_]\w*)\s*=\s*(.*)""")
+ASSIGNMENT = re.compile(r"""\s*("[^"]+"|'[^']+'|[A-Za-z_]\w*)\s*=\s*(.*)""")
 _RANDOM = re.compile(r"(?<![\d~])(\d+)~(\d+)(?![\d~])")
 _WRAPPERS = {"nice", "ionice", "sudo", "env", "exec", "time", "nohup", "command", "test", "["}
 _INTERPRETERS = re.compile(r"(ba|da|z|k)?sh|python[\d.]*|php[\d.]*|perl|ruby|node")
@@ -20,19 +24,23 @@ _LIKE_CRON = {"overlap": "allow", "catch_up": "skip", "retry": {"max_attempts": 
 class _State:
     """What the lines so far have set for those that follow."""
 
+    host_timezone: str
     timezone: str
     system: bool
     environment: dict[str, str] = field(default_factory=dict)
     shell: str = _SHELLS[0]
     directory: str | None = None
     jitter_minutes: int = 0
+    faults: dict[str, str] = field(default_factory=dict)
+    """By variable, why no job can follow it as it stands."""
     comments: list[str] = field(default_factory=list)
 
 
 def read_crontab(text: str, timezone: str | None, *, system: bool) -> Imported:
     """Reads a crontab; ``timezone`` is that of the host that it ran on, None where nobody knows."""
     found = Imported()
-    state = _State(timezone or "UTC", system)
+    known = timezone or "UTC"
+    state = _State(known, known, system)
     form = "the system's form, a user before each command" if system else "a user's form"
     found.notes.append(f"Read as a crontab of {form}; --format says otherwise.")
     if timezone is None:
@@ -50,7 +58,7 @@ def _read_line(found: Imported, state: _State, place: str, line: str) -> None:
     if line.startswith("#"):
         state.comments.append(line.lstrip("# "))
         return
-    variable = VARIABLE.fullmatch(line)
+    variable = ASSIGNMENT.fullmatch(line)
     if variable:
         _set(found, state, place, variable[1].strip("\"'"), _unquoted(variable[2]))
     elif line:
@@ -64,13 +72,19 @@ def _unquoted(value: str) -> str:
 
 
 def _set(found: Imported, state: _State, place: str, name: str, value: str) -> None:
+    state.faults.pop(name, None)
     if name == "CRON_TZ":
-        state.timezone = value or state.timezone
-    elif name == "RANDOM_DELAY" and value.isdigit():
+        state.timezone = value or state.host_timezone
+        try:
+            wall_clock(state.timezone)
+        except CronError as error:
+            state.faults[name] = f"CRON_TZ of {place}: {error}"
+    elif name == "RANDOM_DELAY" and re.fullmatch(r"[0-9]{1,4}", value) and int(value) * 60 <= MAX_JITTER_S:
         state.jitter_minutes = int(value)
     elif name in ("MAILTO", "MAILFROM", "CONTENT_TYPE", "CONTENT_TRANSFER_ENCODING"):
         found.notes.append(
-            f"{place}: {name}={value}: nobody is mailed; `oncue cron history NAME` has what became of runs."
+            f"{place}: {name}={value}: nobody is mailed; `oncue dead list` has the runs that failed, "
+            "and `oncue dead show ID` what one of them printed last."
         )
     elif name in ("RANDOM_DELAY", "START_HOURS_RANGE", "PERIODIC_DELAY"):
         found.notes.append(f"{place}: {name}={value} has no counterpart here; look at `jitter`.")
@@ -79,8 +93,14 @@ def _set(found: Imported, state: _State, place: str, name: str, value: str) -> N
     elif name == "HOME":
         state.directory = value
         state.environment[name] = value
-    else:
+        if value and not value.startswith("/"):
+            state.faults[name] = f"HOME of {place}: found {value!r:.60}; write an absolute path"
+    elif VARIABLE.fullmatch(name):
         state.environment[name] = value
+    else:
+        found.notes.append(
+            f"{place}: {name!r:.60} is no name of a variable here: the commands after it go without."
+        )
 
 
 def split(line: str) -> tuple[str, str]:
@@ -98,8 +118,8 @@ def _read_job(found: Imported, state: _State, place: str, line: str) -> None:
     if cron.lower() == "@reboot":
         found.refuse(place, line, "@reboot has no instant in a cluster: let the service manager start it")
         return
-    if not command:
-        found.refuse(place, line, "there is no command")
+    if not command or state.faults:
+        found.refuse(place, line, "; ".join(state.faults.values()) if command else "there is no command")
         return
     notes = list(state.comments)
     settings: dict[str, Any] = {"cron": _hashed(cron, notes), "timezone": state.timezone, **_LIKE_CRON}

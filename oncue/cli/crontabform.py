@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
-from oncue.cli.crontab import VARIABLE, split
+from oncue.cli.crontab import ASSIGNMENT, split
 from oncue.common.errors import BadInput
 
 _USER = re.compile(r"[A-Za-z_][\w.@+\\-]*\$?")
@@ -43,7 +43,7 @@ def _signs(text: str) -> Iterator[tuple[str, bool | None]]:
         heading = _HEADING.fullmatch(line)
         if heading:
             yield f"line {number} (the heading)", heading[1] is not None
-        elif line and not line.startswith("#") and not VARIABLE.fullmatch(line):
+        elif line and not line.startswith("#") and not ASSIGNMENT.fullmatch(line):
             word, rest = [*split(line)[1].split(None, 1), "", ""][:2]
             if word:
                 yield f"line {number} ({word:.100})", _has_user(word, rest)

@@ -63,7 +63,10 @@ def test_a_crontab_of_the_system(tmp_path: Path) -> None:
     }
     assert (found["mail"].cron, found["mail"].timezone) == ("H(0-29) 3 * * 1-5", "America/New_York")
     assert "# every hour" in result.stdout
-    assert "MAILTO=ops@example.org: nobody is mailed" in result.stdout
+    assert (
+        "MAILTO=ops@example.org: nobody is mailed; `oncue dead list` has the runs that failed"
+        in result.stdout
+    )
     assert "left out: line 10: @reboot root /usr/bin/start: @reboot has no instant" in result.stderr
     assert "left out: line 12: 61 * * * *: minute field: found '61'" in result.stderr
 
@@ -134,6 +137,49 @@ def test_a_crontab_of_an_unclear_form_is_refused_and_nothing_written(
     assert sentence in str(result.exception)
     assert "--format crontab" in str(result.exception)
     assert result.stdout == ""
+
+
+def test_a_variable_that_no_command_can_have_is_dropped_and_told_once(tmp_path: Path) -> None:
+    text = '"BAR BAZ"=x\nA=1\n1 * * * * ./a\n2 * * * * ./b\n'
+    found, result = imported(tmp_path, "tab", text)
+    assert result.exit_code == 0
+    assert [job.data for job in found.values()] == [
+        {"command": command, "shell": True, "env": {"A": "1"}} for command in ("./a", "./b")
+    ]
+    assert result.stdout.count("BAR BAZ") == 1
+    assert "line 1: 'BAR BAZ' is no name of a variable" in result.stdout
+
+
+def test_a_variable_that_no_job_can_follow_is_blamed_until_it_is_set_again(tmp_path: Path) -> None:
+    text = """CRON_TZ=Mars/Base
+1 * * * * ./a
+CRON_TZ=
+2 * * * * ./b
+HOME=srv
+3 * * * * ./c
+HOME=/srv
+4 * * * * ./d
+CRON_TZ=Asia/Tokyo
+5 * * * * ./e
+CRON_TZ=
+6 * * * * ./f
+"""
+    found, result = imported(tmp_path, "tab", text, "--tz", "Europe/Berlin")
+    assert {name: entry.timezone for name, entry in found.items()} == {
+        "b": "Europe/Berlin",
+        "d": "Europe/Berlin",
+        "e": "Asia/Tokyo",
+        "f": "Europe/Berlin",
+    }
+    assert "line 2: 1 * * * * ./a: CRON_TZ of line 1: time zone: found 'Mars/Base'" in result.stderr
+    assert "line 6: 3 * * * * ./c: HOME of line 5: found 'srv'; write an absolute path" in result.stderr
+
+
+@pytest.mark.parametrize("minutes", ["1441", "²", "1" * 5000])
+def test_a_delay_that_no_schedule_can_have_is_told_and_the_jobs_kept(tmp_path: Path, minutes: str) -> None:
+    found, result = imported(tmp_path, "tab", f"RANDOM_DELAY={minutes}\n1 * * * * ./a\n")
+    assert found["a"].jitter_s == 0
+    assert "line 1: RANDOM_DELAY=" in result.stdout
 
 
 @pytest.mark.parametrize(
