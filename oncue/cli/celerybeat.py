@@ -7,37 +7,32 @@ from collections.abc import Iterator
 from math import isfinite
 from typing import Any
 
-from oncue.cli.imported import Imported, Job, duration
+from oncue.cli.celerywhen import when
+from oncue.cli.imported import Imported, Job
 from oncue.cli.literals import Literals, Spread, Unread
-from oncue.common.duration import LONGEST_S
 from oncue.common.errors import BadInput
 
 _SCHEDULE = re.compile(r"(?i)(celery_?)?beat_?schedule")
 _ZONE = re.compile(r"(?i)(celery_)?timezone")
-_FIELDS = ("minute", "hour", "day_of_month", "month_of_year", "day_of_week")
-_REPR = re.compile(r"<crontab: (\S+) (\S+) (\S+) (\S+) (\S+) \((m/h/d/dM/MY|m/h/dM/MY/d)\)>")
-_PACE = re.compile(r"<freq: (\d+(?:\.\d+)?) (second|minute|hour|day)s?>")
+_DJANGO_ZONE = re.compile("TIME_ZONE")
+_NO_ZONE = (
+    "No timezone is set in this file: UTC, as in Celery unless enable_utc is off, or what --tz says. In a project of "
+    "Django it is CELERY_TIMEZONE or TIME_ZONE of its settings."
+)
+_READ = ("task", "schedule", "args", "kwargs", "options", "enabled")
 _ADDED = ("schedule", "sig", "args", "kwargs", "name")
-_LONG_NAME = re.compile(r"(?i)(sun|mon|tue|wed|thu|fri|sat)[a-z]*day")
-_SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400}
-_ORDERS = {
-    "m/h/d/dM/MY": ("minute", "hour", "day_of_week", "day_of_month", "month_of_year"),
-    "m/h/dM/MY/d": _FIELDS,
-}
 
 
 def read_celery(text: str, timezone: str | None, *, is_json: bool) -> Imported:
     """Reads the entries. Raises BadInput where there is no beat schedule to be found."""
     found = Imported()
-    entries, zone = _from_json(text) if is_json else _from_python(text)
+    entries, *zones = _from_json(text) if is_json else _from_python(text)
     if not isinstance(entries, dict):
         why = "it is computed, and no code is run here" if entries is not None else "there is none"
         raise BadInput(
             f"no beat_schedule can be read: {why}; `celery inspect conf --json` prints one as JSON"
         )
-    if isinstance(zone, Unread):
-        found.notes.append(f"The timezone, {zone}, is computed and was not read: --tz names it.")
-    known = timezone or (zone if isinstance(zone, str) else "UTC")
+    known = _timezone(found, timezone, *zones)
     found.notes += [
         "As with Celery, runs may overlap. Intervals count from 1970 here, not from the start of beat.",
         'A handler gets {"task", "args", "kwargs"} as its data, and calls what the task was.',
@@ -50,13 +45,28 @@ def read_celery(text: str, timezone: str | None, *, is_json: bool) -> Imported:
     return found
 
 
-def _from_python(text: str) -> tuple[Any, Any]:
+def _timezone(found: Imported, given: str | None, own: Any, of_django: Any) -> str:
+    """The zone that the file names, or else ``given``, or UTC."""
+    zone = own or of_django
+    if isinstance(zone, str):
+        if not own:
+            found.notes.append(
+                f"Times are those of Django's TIME_ZONE, {zone}, which Celery takes where it has no timezone of its own."
+            )
+        return zone
+    if given is None:
+        unread = f"The timezone, {zone}, is computed and was not read: UTC, unless --tz names it."
+        found.notes.append(unread if zone else _NO_ZONE)
+    return given or "UTC"
+
+
+def _from_python(text: str) -> tuple[Any, Any, Any]:
     try:
         literals = Literals(ast.parse(text))
         entries, added = literals.find(_SCHEDULE), dict(_added(literals))
         if added and isinstance(entries, dict | None):
             entries = (entries or {}) | added
-        return entries, literals.find(_ZONE)
+        return entries, literals.find(_ZONE), literals.find(_DJANGO_ZONE)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise BadInput(f"this is no Python that can be read: {error}") from None
 
@@ -89,7 +99,7 @@ def _signature(literals: Literals, sig: ast.expr | None) -> dict[str, Any]:
     return {"task": "none" if sig is None else ast.unparse(sig)[:200]}
 
 
-def _from_json(text: str) -> tuple[Any, Any]:
+def _from_json(text: str) -> tuple[Any, Any, Any]:
     try:
         tree = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -97,12 +107,12 @@ def _from_json(text: str) -> tuple[Any, Any]:
     for settings in _mappings(tree, 4):
         for name, value in settings.items():
             if _SCHEDULE.fullmatch(name):
-                zone = next((zone for key, zone in settings.items() if _ZONE.fullmatch(key)), None)
-                return value, zone
+                own = next((zone for key, zone in settings.items() if _ZONE.fullmatch(key)), None)
+                return value, own, settings.get("TIME_ZONE")
     is_bare = isinstance(tree, dict) and all(
         isinstance(one, dict) and "schedule" in one for one in tree.values()
     )
-    return (tree if is_bare else None), None
+    return (tree if is_bare else None), None, None
 
 
 def _mappings(tree: Any, depth: int) -> Iterator[dict[str, Any]]:
@@ -119,14 +129,20 @@ def _read_entry(found: Imported, name: str, entry: Any, timezone: str) -> None:
     if not isinstance(entry, dict):
         found.refuse(place, str(entry), "it is computed, and no code is run here")
         return
-    notes: list[str] = []
+    if not isinstance(entry.get("task"), str):
+        found.refuse(place, str(entry.get("task")), "the task has no name, or one that is computed")
+        return
+    if not isinstance(entry.get("enabled", True), bool):
+        found.refuse(place, f"enabled={entry['enabled']}", "it is neither True nor False")
+        return
+    notes = [f"{key}={value} was not carried over." for key, value in entry.items() if key not in _READ]
     try:
-        settings = _when(entry.get("schedule"), timezone)
+        settings = when(entry.get("schedule"), timezone)
     except BadInput as error:
         found.refuse(place, str(entry.get("schedule")), str(error))
         return
     settings |= {"overlap": "allow", **_options(entry.get("options"), notes)}
-    if entry.get("enabled") is False:
+    if not entry.get("enabled", True):
         settings["enabled"] = False
     data = {key: _readable(entry[key], key, notes) for key in ("task", "args", "kwargs") if entry.get(key)}
     found.jobs.append(Job(name, place, settings | {"data": data}, notes))
@@ -154,61 +170,3 @@ def _readable(value: Any, key: str, notes: list[str]) -> Any:
         return value
     notes.append(f"{key} is {value}, which was not read: null stands for it.")
     return None
-
-
-def _when(schedule: Any, timezone: str) -> dict[str, Any]:
-    """The keys that say when. Raises BadInput for what has no counterpart."""
-    if isinstance(schedule, bool | None):
-        raise BadInput("there is no schedule")
-    if isinstance(schedule, int | float):
-        if not 0 < schedule < LONGEST_S:
-            raise BadInput("an interval is longer than nothing, and no longer than a century")
-        return {"every": duration(schedule)}
-    if isinstance(schedule, str):
-        return _printed(schedule, timezone)
-    if isinstance(schedule, dict):
-        return _crontab(schedule, timezone)
-    call = schedule.call if isinstance(schedule, Unread) else None
-    if call and call[0] == "crontab":
-        return _crontab(_arguments(call), timezone)
-    raise BadInput("it is computed, or of a kind that has no counterpart; write cron, every or rrule by hand")
-
-
-def _printed(schedule: str, timezone: str) -> dict[str, Any]:
-    """What `celery inspect conf` makes of a schedule."""
-    crontab, pace = _REPR.match(schedule), _PACE.match(schedule)
-    if crontab:
-        *words, order = crontab.groups()
-        return _crontab(dict(zip(_ORDERS[order], words, strict=True)), timezone)
-    if pace:
-        return {"every": duration(float(pace[1]) * _SECONDS[pace[2]])}
-    raise BadInput("it is of a kind that has no counterpart; write cron, every or rrule by hand")
-
-
-def _arguments(call: tuple[str, list[Any], dict[str, Any]]) -> dict[str, Any]:
-    _, values, named = call
-    if len(values) > 2:
-        raise BadInput("more than two values without names, in an order that is not crontab's: name them")
-    return dict(zip(_FIELDS, values, strict=False)) | named
-
-
-def _crontab(fields: dict[str, Any], timezone: str) -> dict[str, Any]:
-    for name in fields.keys() - _FIELDS:
-        raise BadInput(f"{name} has no counterpart; write it by hand")
-    words = [_field(fields.get(name, "*")) for name in _FIELDS]
-    words[4] = _LONG_NAME.sub(r"\1", words[4])
-    settings = {"cron": " ".join(words), "timezone": timezone}
-    # In Celery a day has to match both.
-    if words[2] != "*" and words[4] != "*":
-        settings["days"] = "both"
-    return settings
-
-
-def _field(value: Any) -> str:
-    if isinstance(value, list | tuple | set) and value:
-        return ",".join(_field(one) for one in value)
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    if isinstance(value, str) and value.strip():
-        return "".join(value.split())
-    raise BadInput(f"{value!s:.60} is no value of a crontab, or computed")

@@ -258,6 +258,71 @@ def test_the_settings_of_celery_have_many_forms(tmp_path: Path, text: str) -> No
     assert (result.exit_code, found["x"].every_s, found["x"].data) == (0, 60, {"task": "t"})
 
 
+ENTRY = "beat_schedule = {{'x': {{'task': 't', 'schedule': crontab(0, 3){}}}}}\n"
+
+
+@pytest.mark.parametrize(
+    ("settings", "words", "zone", "note"),
+    [
+        ("", (), "UTC", "No timezone is set in this file: UTC, as in Celery"),
+        ("", ("--tz", "Asia/Tokyo"), "Asia/Tokyo", ""),
+        ("timezone = 'Asia/Tokyo'", ("--tz", "Europe/Paris"), "Asia/Tokyo", ""),
+        (
+            "TIME_ZONE = 'Europe/Paris'",
+            (),
+            "Europe/Paris",
+            "Times are those of Django's TIME_ZONE, Europe/Paris",
+        ),
+        ("TIME_ZONE = 'Europe/Paris'\nCELERY_TIMEZONE = 'Asia/Tokyo'", (), "Asia/Tokyo", ""),
+        ("TIME_ZONE = 'Europe/Paris'\nCELERY_TIMEZONE = TIME_ZONE", (), "Europe/Paris", ""),
+        ("TIME_ZONE = 'Europe/Paris'\ntimezone = env('Z')", (), "UTC", "The timezone, env('Z'), is computed"),
+        ("TIME_ZONE = env('Z')", (), "UTC", "The timezone, env('Z'), is computed"),
+    ],
+)
+def test_the_zone_of_celery_is_the_one_it_would_take_and_a_guess_is_told(
+    tmp_path: Path, settings: str, words: tuple[str, ...], zone: str, note: str
+) -> None:
+    found, result = imported(tmp_path, "settings.py", f"{settings}\n{ENTRY.format('')}", *words)
+    assert found["x"].timezone == zone
+    assert note in result.stdout
+    assert note or not any(sign in result.stdout for sign in ("No timezone", "TIME_ZONE", "was not read"))
+
+
+def test_a_key_of_an_entry_that_has_no_counterpart_is_told(tmp_path: Path) -> None:
+    found, result = imported(tmp_path, "settings.py", ENTRY.format(", 'relative': True"))
+    assert (list(found), result.exit_code) == (["x"], 0)
+    assert "relative=True was not carried over" in result.stdout
+
+
+@pytest.mark.parametrize("more", [", 'enabled': 0", ", 'enabled': env('ON')", ", 'task': add.name"])
+def test_an_entry_of_celery_that_may_be_off_or_has_no_known_task_is_left_out(
+    tmp_path: Path, more: str
+) -> None:
+    found, result = imported(tmp_path, "settings.py", ENTRY.format(more))
+    assert (found, result.exit_code) == ({}, 1)
+    assert "left out: entry x: " in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("there", "here"),
+    [
+        ("day_of_week='fri-mon'", "* * * * 5,6,0,1"),
+        ("day_of_week='Friday-Monday,wed'", "* * * * 5,6,0,1,wed"),
+        ("day_of_week='sat-sun'", "* * * * 6,0"),
+        ("day_of_week='mon-fri'", "* * * * mon-fri"),
+        ("hour='22-4/2'", "* 22,0,2,4 * * *"),
+        ("month_of_year='11-2'", "* * * 11,12,1,2 *"),
+        ("day_of_month=['30-2', 5]", "* * 30,31,1,2,5 * *"),
+    ],
+)
+def test_a_range_of_celery_that_runs_over_the_end_is_written_as_its_values(
+    tmp_path: Path, there: str, here: str
+) -> None:
+    text = f"beat_schedule = {{'x': {{'task': 't', 'schedule': crontab({there})}}}}"
+    found, _ = imported(tmp_path, "settings.py", text)
+    assert found["x"].cron == here
+
+
 def test_what_celery_prints_of_its_crontabs_is_read(tmp_path: Path) -> None:
     printed = {
         "old": {"task": "t", "schedule": "<crontab: 0 4 1 * * (m/h/d/dM/MY)>"},
@@ -460,7 +525,7 @@ def test_a_file_that_cannot_be_read_is_one_sentence(
 
 @pytest.mark.parametrize("number", ["1" * 400, "1e999", "-1e999", "0", "-5", "1e15", "10 / 0"])
 def test_a_number_that_is_no_interval_is_left_out(tmp_path: Path, number: str) -> None:
-    text = f"beat_schedule = {{'x': {{'task': 't', 'schedule': {number}}}, 'y': {{'schedule': 9, 'args': [{number}]}}}}"
+    text = f"beat_schedule = {{'x': {{'task': 't', 'schedule': {number}}}, 'y': {{'task': 't', 'schedule': 9, 'args': [{number}]}}}}"
     found, result = imported(tmp_path, "x.py", text)
     assert "left out: entry x: " in result.stderr
     assert "x" not in found
