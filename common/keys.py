@@ -68,7 +68,7 @@ class Keys:
         )  # sorted set: ids of done tasks that hold their key, by its end in ms
         self.dead_bytes = prefix + b"dead_bytes"  # string: bytes of the records and errors of dead tasks
         self.schedules = prefix + b"schedules"  # hash: name -> definition hash and definition (JSON)
-        self.followers = prefix + b"followers"  # hash: id of a task -> what its end lets go
+        self.followers = prefix + b"followers"  # hash: id of a task -> what its end lets go; ends of lines
         self.revisions = (
             prefix + b"revisions"
         )  # hash: revisions of files that were put here, in their order; notes of moves

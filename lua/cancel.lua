@@ -23,6 +23,7 @@
 -- include: declared
 -- include: take_out
 -- include: finish
+-- include: line
 -- include: follow
 -- include: unlink
 

@@ -28,12 +28,11 @@
 -- include: place
 -- include: finish
 -- include: flight
+-- include: line
 -- include: follow
 -- include: unlink
 -- include: make
--- include: line
 -- include: last_run
--- include: line_up
 -- include: tick
 -- include: note
 -- include: head
@@ -75,7 +74,7 @@ if instant ~= due or due > now or not is_ours then
 end
 
 -- A task that waits stands in a list that is not declared here: the caller cancels it, and comes again.
-local last, state, run = last_run(keys)
+local last, state, run = last_run(keys, name)
 if overlap == "replace" and state == "w" and fires then
     return {2, head(keys), {}, last}
 end
@@ -120,15 +119,12 @@ local function fire(kind, planned, id, record, late)
     end
     local made = "there"
     if redis.call("HEXISTS", keys.runs, id) == 0 and redis.call("HEXISTS", keys.records, id) == 0 then
-        made = make(keys, now, id, record, behind)
-        if behind then
-            line_up(keys, id, behind)
-        end
+        made = make(keys, name, now, id, record, behind)
     end
     note(keys, {what = "fired", id = id, at = now, planned = tonumber(planned), late = tonumber(late),
         blocked = made == "blocked" or nil})
     redis.call("HSET", keys.schedule, "task", id)
-    last, state, run = last_run(keys)
+    last, state, run = last_run(keys, name)
     return made
 end
 

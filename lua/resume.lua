@@ -18,7 +18,6 @@
 -- include: run
 -- include: arm
 -- include: flight
--- include: follow
 -- include: line
 -- include: last_run
 -- include: tick

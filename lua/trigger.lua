@@ -23,11 +23,9 @@
 -- include: ready
 -- include: place
 -- include: flight
--- include: follow
--- include: make
 -- include: line
+-- include: make
 -- include: last_run
--- include: line_up
 -- include: note
 -- include: declared
 -- include: claim
@@ -64,11 +62,8 @@ for i = 7, #ARGV, 3 do
     if not is_there(planned, id) then
         local before = redis.call("HGET", keys.runs, id)
         take_id(keys, id, before and run_parts(before), KEYS[14 + (i + 2) / 3])
-        local behind = ARGV[5] ~= "allow" and last_run(keys)
-        made = make(keys, now, id, ARGV[i + 2], behind)
-        if behind then
-            line_up(keys, id, behind)
-        end
+        local behind = ARGV[5] ~= "allow" and last_run(keys, name)
+        made = make(keys, name, now, id, ARGV[i + 2], behind)
         note(keys, {what = what, id = id, at = now, planned = tonumber(planned), blocked = made == "blocked" or nil})
         if what == "backfilled" then
             redis.call("ZADD", keys.backfilled, planned, planned)

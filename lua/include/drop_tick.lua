@@ -2,10 +2,10 @@
 local function drop_tick(keys, name)
     local member = "t" .. name
     redis.call("ZREM", keys.timetable, member)
-    for _, id in ipairs(line_of(keys)) do
-        local after = redis.call("HGET", keys.followers, id)
+    for _, id in ipairs(last_of(keys, name)) do
+        local after = id and redis.call("HGET", keys.followers, id)
         if after and after:sub(7) == member then
-            redis.call("HDEL", keys.followers, id)
+            link(keys, id, follower(0, "e" .. name))
         end
     end
 end

@@ -1,17 +1,17 @@
--- What follows the end of a task stands under its id in the hash "followers": six bytes of number and a member of the
--- timetable. Either a blocked task, as the lone member that it will be, with its due time; or a tick ("t<schedule>"),
--- with the time in ms from the end to that tick. At most one of them: what comes later waits for the last of the line.
-local function follower(number, member)
-    return struct.pack(">I6", number) .. member
-end
-
+-- Whoever waited for the end of a task enters the timetable: a blocked one by its due time, which has come, a tick as
+-- long after the end as it has to be.
 local function let_go(keys, id, text, now)
     redis.call("HDEL", keys.followers, id)
     if #text < 8 then
         return
     end
     local instant, member = (struct.unpack(">I6", text)), text:sub(7)
-    if member:sub(1, 1) == "t" then
+    local kind = member:sub(1, 1)
+    if kind ~= "+" then
+        redis.call("HDEL", keys.followers, "=" .. member:sub(2))
+        if kind == "e" then
+            return
+        end
         instant = now + instant
     else
         local queue, waiting = member:match("^%d([^:]+):(.+)$", 6)

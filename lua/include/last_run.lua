@@ -1,10 +1,25 @@
+-- The task that waits for the end of this one, and its run; nil where none does.
+local function next_of(keys, id)
+    local waiting = waiting_in(redis.call("HGET", keys.followers, id))
+    local state, run = in_flight(keys, waiting)
+    if state == "b" and run.nonce == id then
+        return waiting, run
+    end
+    return nil
+end
+
 -- The last task of a schedule that has not ended, its state and its run; nil where none goes on.
-local function last_run(keys)
-    local ids = line_of(keys)
-    for n = #ids, 1, -1 do
-        local state, run = in_flight(keys, ids[n])
+local function last_run(keys, name)
+    for _, first in ipairs(last_of(keys, name)) do
+        local id, state, run = first, in_flight(keys, first)
         if state then
-            return ids[n], state, run
+            -- Nothing waits for it, but what an older oncue has put there, which does not note that.
+            local waiting, its_run = next_of(keys, id)
+            while waiting and waiting ~= first do
+                id, state, run = waiting, "b", its_run
+                waiting, its_run = next_of(keys, id)
+            end
+            return id, state, run
         end
     end
     return nil

@@ -1,5 +1,5 @@
--- Writes the task of a tick: ready, or blocked behind another task. What was to follow that one follows the new one.
-local function make(keys, now, id, record, behind)
+-- Writes a task of a schedule: ready, or blocked behind another one. What was to follow that one follows the new one.
+local function make(keys, name, now, id, record, behind)
     local due, band, queue = header(record)
     local seq = redis.call("INCR", keys.seq) % 4294967296
     local state = "blocked"
@@ -9,10 +9,8 @@ local function make(keys, now, id, record, behind)
             nonce = behind}
         local after = redis.call("HGET", keys.followers, behind)
         redis.call("HSET", keys.runs, id, run_text(run))
-        redis.call("HSET", keys.followers, behind, follower(due, lone_member(queue, band, id, seq)))
-        if after then
-            redis.call("HSET", keys.followers, id, after)
-        end
+        link(keys, behind, follower(due, lone_member(queue, band, id, seq)))
+        link(keys, id, after or follower(0, "e" .. name))
     else
         state = place(keys, {ready = keys.ready, wake = keys.wake}, now, due, band, queue, id, seq)
     end

@@ -2,9 +2,9 @@
 -- ticks count from the end of a run ("every" in ms) and one is going on, the tick will follow that.
 local function set_tick(keys, name, planned, instant, every)
     local member = "t" .. name
-    local last = every and last_run(keys)
+    local last = every and last_run(keys, name)
     if last then
-        redis.call("HSET", keys.followers, last, follower(every, member))
+        link(keys, last, follower(every, member))
         redis.call("ZREM", keys.timetable, member)
         return "active"
     end

@@ -115,9 +115,11 @@ def _audit_timetable(found: _Found, timetable: dict[bytes, int]) -> None:
 
 
 def _audit_blocked(found: _Found) -> None:
-    """Each blocked task follows one that has not ended, and is found under its id."""
+    """Each blocked task follows one that has not ended, and is found under its id; each line's end under its name."""
     client, keys = found.lua.client, found.lua.keys
-    followers = client.hgetall(keys.followers)
+    fields = client.hgetall(keys.followers)
+    last = {name: before for name, before in fields.items() if name[:1] == b"="}
+    followers = {before: text for before, text in fields.items() if before not in last}
     waiting = {text[6:]: before for before, text in followers.items() if text[6:7] == b"+"}
     for task_id, run in found.runs.items():
         if run[:1] == b"b":
@@ -126,6 +128,8 @@ def _audit_blocked(found: _Found) -> None:
             member = b"+" + record[1:5] + b"%d" % record[11] + record[13 : 13 + record[12]] + b":" + task_id
             assert waiting.pop(member) == run[21:]
     assert waiting == {}
+    ends = {before: text[7:] for before, text in followers.items() if text[6:7] in (b"t", b"e")}
+    assert sorted((before, name[1:]) for name, before in last.items()) == sorted(ends.items())
     for before in followers:
         assert before in found.records
         assert found.runs.get(before, b"w")[:1] != b"x"

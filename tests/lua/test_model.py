@@ -13,7 +13,7 @@ from hypothesis.stateful import invariant, run_state_machine_as_test
 
 from oncue.common.keys import page_of
 from tests.lua.audit import audit, leftovers
-from tests.lua.line import Line
+from tests.lua.line import LONGEST, Line
 from tests.lua.support import KEEP, LEASE, NOW, Asked, Held, Lua, Task
 from tests.lua.wander import CHANCE, step, wander
 from tests.lua.ways import WAYS
@@ -45,6 +45,7 @@ class Known:
     latest: int = 0
     claims: bool = False
     behind: str = ""
+    is_redriven: bool = False
 
     @property
     def is_cancelled(self) -> bool:
@@ -71,6 +72,9 @@ class Model:
     def lined_up(self, task: Task, behind: str) -> None:
         state = "blocked" if behind else "waiting"
         self.tasks[task.id] = Known(task, task.due, state, behind=behind)
+        if behind:
+            # If it was redriven, it is of the line again.
+            self.tasks[behind].is_redriven = False
 
     def is_in_flight(self, task_id: str) -> bool:
         known = self.tasks.get(task_id)
@@ -282,7 +286,8 @@ class ShardMachine(Line):
                 stays = into in ("", known.task.queue)
                 task = known.task._replace(queue=into or known.task.queue, expires=0)
                 task = task if stays else task._replace(claim=b"")
-                new = Known(task, self.now, latest=known.latest, claims=known.claims and stays)
+                claims = known.claims and stays
+                new = Known(task, self.now, latest=known.latest, claims=claims, is_redriven=True)
                 self.model.tasks[task_id] = new
 
     @step(chance=CHANCE)
@@ -489,7 +494,7 @@ class ShardMachine(Line):
 
     def teardown(self) -> None:
         # After a walk that lost a task, waiting for it would never end.
-        for _ in range(12):
+        for _ in range(12 + LONGEST):
             self.now += 400_000
             self.open_pages(ahead=False, whole=True)
             self.lua.promote_due(self.now)
