@@ -15,7 +15,8 @@ def warn_of(expression: Expression, seed: str, days: str) -> list[str]:
     fields = expression.fields
     warnings = [warning for field in fields for warning in _steps(field)]
     warnings += [warning for fine, coarse in pairwise(fields[:3]) for warning in _flood(fine, coarse)]
-    warnings += [_full_range(field) for field in fields[:3] if field.full and not field.elapsed]
+    if not expression.elapsed:
+        warnings += [_full_range(field) for field in fields[:3] if field.full]
     if days != "both":
         warnings += _both_days(fields[3], fields[5])
     if not seed and any("h" in _without_names(field) for field in fields):
