@@ -9,7 +9,7 @@ import hashlib
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from oncue.common.errors import CronError
 
@@ -59,6 +59,14 @@ class Mark:
     nth: int = 0
 
 
+class Step(NamedTuple):
+    """A step as written, for warnings: whether it runs to the end of the field, and whether it leads to one value only."""
+
+    size: int
+    to_the_end: bool
+    alone: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Field:
     """One field as read: plain values (weekdays 0-6 from Sunday), day marks, and how it was written."""
@@ -67,7 +75,7 @@ class Field:
     text: str
     values: frozenset[int]
     marks: tuple[Mark, ...]
-    steps: tuple[tuple[int, bool], ...]  # (step, whether it runs to the end of the field), for warnings
+    steps: tuple[Step, ...]
 
     @property
     def starred(self) -> bool:
@@ -113,7 +121,7 @@ class _Reader:
         self.found = text
         self.values: set[int] = set()
         self.marks: list[Mark] = []
-        self.steps: list[tuple[int, bool]] = []
+        self.steps: list[Step] = []
 
     def read(self) -> Field:
         if self.text == "?" and self.kind in (DAY_OF_MONTH, DAY_OF_WEEK):
@@ -137,7 +145,7 @@ class _Reader:
         step = self._step(step_text) if slash else 1
         first, last = self._bounds(body, step, bool(slash))
         if slash:
-            self.steps.append((step, last >= self.kind.high))
+            self.steps.append(Step(step, last >= self.kind.high, first + step > last))
         self.values.update(self._fold(value) for value in range(first, last + 1, step))
 
     def _bounds(self, body: str, step: int, stepped: bool) -> tuple[int, int]:

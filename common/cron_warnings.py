@@ -3,7 +3,7 @@
 from itertools import pairwise
 
 from oncue.common.cron_expression import Expression
-from oncue.common.cron_fields import DAY_OF_MONTH, Field
+from oncue.common.cron_fields import DAY_OF_MONTH, Field, Step
 
 _PACES = {"second": "s", "minute": "m", "hour": "h", "day-of-month": "d"}
 
@@ -32,24 +32,25 @@ def _without_names(field: Field) -> str:
 
 
 def _steps(field: Field) -> list[str]:
-    return [
-        _uneven(field, step) for step, to_the_end in field.steps if to_the_end and _is_uneven(field, step)
-    ]
+    return [_uneven(field, step) for step in field.steps if _is_uneven(field, step)]
 
 
-def _is_uneven(field: Field, step: int) -> bool:
+def _is_uneven(field: Field, step: Step) -> bool:
     cycle = field.kind.cycle
-    return step > 1 if cycle == 0 else cycle % step != 0
+    if step.alone:
+        return step.size != cycle
+    return step.to_the_end and (step.size > 1 if cycle == 0 else cycle % step.size != 0)
 
 
-def _uneven(field: Field, step: int) -> str:
+def _uneven(field: Field, step: Step) -> str:
     kind = field.kind
-    pace = f"; for an even pace write @every {step}{_PACES[kind.name]}" if kind.name in _PACES else ""
-    if step > kind.high - kind.low:
-        return f"{kind.name} field: the step {step} of {field.text!r} leaves the field after one value{pace}"
+    told = f"{kind.name} field: the step {step.size} of {field.text!r}"
+    pace = f"; for an even pace write @every {step.size}{_PACES[kind.name]}" if kind.name in _PACES else ""
+    if step.alone:
+        return f"{told} leads to one value only{pace}"
     if kind is DAY_OF_MONTH:
-        return f"{kind.name} field: the step {step} of {field.text!r} starts anew on the 1st of every month{pace}"
-    return f"{kind.name} field: the step {step} of {field.text!r} does not divide {kind.cycle}, so one is shorter{pace}"
+        return f"{told} starts anew on the 1st of every month{pace}"
+    return f"{told} does not divide {kind.cycle}, so one is shorter{pace}"
 
 
 def _flood(fine: Field, coarse: Field) -> list[str]:

@@ -129,6 +129,8 @@ def test_an_unknown_option_is_refused(option: dict[str, str]) -> None:
     ("expr", "words"),
     [
         ("*/90 * * * *", ["'*/90'", "@every 90m"]),
+        ("50/20 * * * *", ["the step 20 of '50/20' leads to one value only", "@every 20m"]),
+        ("0 9-12/5 * * *", ["the step 5 of '9-12/5' leads to one value only"]),
         ("* 3 * * *", ["runs 60 times in hour 3", "write 0"]),
         ("0 0-23 * * *", ["'0-23' is the whole field", "write *"]),
         ("0 0 13 * 5", ["either runs (OR)"]),
@@ -151,6 +153,7 @@ def test_what_is_seldom_meant_is_warned_of(expr: str, words: list[str]) -> None:
         "* * * * *", "*/15 * * * *", "30 2 * * *", "0 9-17 * * 1-5", "0 9-17/4 * * *", "5-59/20 * * * *",
         "* 9-17 * * *", "0 0 L * *", "0 0 * * 5L", "0 0 1 */3 *", "0 0 29 2 ?", "@daily", "@every 7m",
         "*/10 * * * * *", "0 0 * * thu", "0 */6 * * *", "0-59 * * * *", "* 0-23 * * *", "H/5 0-23 * * *",
+        "*/60 * * * *", "30/60 * * * *", "0 */24 * * *",
     ],
 )  # fmt: skip
 def test_what_is_meant_is_not_warned_of(expr: str) -> None:
