@@ -42,7 +42,7 @@ def read_expression(expr: object, seed: str = "") -> Expression:
     if text.startswith("@"):
         every = _EVERY.fullmatch(text)
         if every:
-            return Expression(_every(every[1].lower()), ())
+            return Expression(_every(every[1]), ())
         text = _alias(text)
     return Expression(0, _fields(text, seed))
 

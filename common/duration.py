@@ -16,7 +16,8 @@ _ALLOWED = "allowed are whole numbers of w, d, h, m, s, such as 90m or 1h30m"
 def seconds_of(text: str) -> int | None:
     """The whole seconds that `text` means, 0 too; None where it is no duration."""
     lower = text.lower()
-    if not _DURATION.fullmatch(lower):
+    # A month to some: a job that runs every minute in its place does harm.
+    if "M" in text or not _DURATION.fullmatch(lower):
         return None
     return sum(int(number) * _UNITS[unit] for number, unit in _PART.findall(lower))
 
@@ -25,11 +26,18 @@ def read_duration(text: str) -> float:
     """Seconds, from one to a century. Raises BadInput that says what is allowed."""
     seconds = seconds_of(text)
     if seconds is None:
-        hint = f"; did you mean {text}s?" if text.isascii() and text.isdigit() else ""
-        raise BadInput(f"found {text!r:.60}; {_ALLOWED}{hint}")
+        raise BadInput(f"found {text!r:.60}; {_ALLOWED}{_hint(text)}")
     if not 0 < seconds <= LONGEST_S:
         raise BadInput(f"found {text!r:.60}; allowed are 1s to a century")
     return float(seconds)
+
+
+def _hint(text: str) -> str:
+    if text.isascii() and text.isdigit():
+        return f"; did you mean {text}s?"
+    if seconds_of(text.lower()) is not None:
+        return f"; M might mean months, which take a cron expression; did you mean {text.lower():.60}?"
+    return ""
 
 
 def words_of(seconds: float) -> str:

@@ -34,7 +34,7 @@ START = datetime(2024, 5, 15, 12, tzinfo=UTC)
         ("*/90 * * * *", "0 * * * *"),
         ("*/99999999999999999999 * * * *", "0 * * * *"),
         ("@every 1h30m", "@every 90m"),
-        ("@EVERY 1d", "@every 24h"),
+        ("@EVERY 1D", "@every 24h"),
     ],
 )
 def test_two_ways_to_write_one_schedule(written: str, same: str) -> None:
@@ -91,6 +91,7 @@ def test_two_ways_to_write_one_schedule(written: str, same: str) -> None:
         ("@every", "", "alias", "@every 1h30m"),
         ("@fortnightly", "", "alias", "allowed are @yearly"),
         ("@every 5", "", "syntax", "w, d, h, m, s"),
+        ("@every 5M", "", "syntax", "found @every '5M'; allowed are whole numbers of w, d, h, m, s"),
         ("@every 1.5h", "", "syntax", "as in @every 1h30m"),
         ("@every 0s", "", "step", "1s or more"),
         ("@every 9999999w", "", "range", "a century"),
