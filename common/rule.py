@@ -74,14 +74,27 @@ class Rule:
     @property
     def warnings(self) -> list[str]:
         """Sentences about what is allowed but seldom meant."""
-        if isinstance(self._own, Cron | RRule):
-            return self._own.warnings
+        own = self._own.warnings if isinstance(self._own, Cron | RRule) else self._start_warnings()
+        return [*own, *self._jitter_warnings()]
+
+    def _start_warnings(self) -> list[str]:
         start_ms, timing = self._start_ms, self.timing
         counts_from_it = timing.from_end or timing.anchor is not None
         if start_ms is None or counts_from_it or self._own.after_ms(start_ms - 1) == start_ms:
             return []
         return [
             "start: ticks are counted from 1970-01-01T00:00Z, so this is none; to count from it, set anchor to the same"
+        ]
+
+    def _jitter_warnings(self) -> list[str]:
+        first = self._within(_BEFORE_ALL_MS) if self._jitter_ms else None
+        following = None if first is None else self._within(first)
+        if first is None or following is None or self._jitter_ms <= following - first:
+            return []
+        jitter, pause = words_of(self.timing.jitter_s), words_of((following - first) / 1000)
+        return [
+            f"jitter: {jitter} are longer than the {pause} to the next tick, before which each one runs: they come at any "
+            "time, in their order; write less to keep them near their instants"
         ]
 
     def explain(self) -> str:

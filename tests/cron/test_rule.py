@@ -77,6 +77,15 @@ def test_an_interval_whose_start_is_no_tick_is_warned_of() -> None:
     assert rule(every_s=600.0, start="2026-12-01T09:01", from_end=True).warnings == []
 
 
+@pytest.mark.parametrize(
+    "timing", [{"every_s": 300.0}, {"every_s": 300.0, "from_end": True}, {"cron": "*/5 * * * *"}]
+)
+def test_jitter_that_is_longer_than_the_interval_is_warned_of(timing: dict[str, Any]) -> None:
+    (warning,) = rule(**timing, jitter_s=36_000.0).warnings
+    assert "jitter: 10 hours are longer than the 5 minutes to the next tick" in warning
+    assert rule(**timing, jitter_s=300.0).warnings == []
+
+
 def test_a_start_with_an_offset_is_that_instant_in_any_zone() -> None:
     made = rule(cron="0 * * * *", timezone="Asia/Tokyo", start="2026-12-01T09:30-05:00")
     assert next_ticks(made, "2026-11-01T00:00", 1) == ["2026-12-01T15:00:00"]
