@@ -18,10 +18,18 @@ def warn_of(expression: Expression, seed: str, days: str) -> list[str]:
     if not expression.elapsed:
         warnings += [_full_range(field) for field in fields[:3] if field.full]
     if days != "both":
-        warnings += _both_days(fields[3], fields[5])
+        warnings += _both_days(expression, "runs (OR); set days: both for AND")
     if not seed and any("h" in _without_names(field) for field in fields):
         warnings.append("H is spread by the schedule's name, and there is none: all such schedules coincide")
     return warnings
+
+
+def warn_of_excluded(expression: Expression) -> list[str]:
+    """The warnings of an expression whose dates are excluded."""
+    return _both_days(
+        expression,
+        "is excluded (OR); for AND write one field, such as mon#1 for the first Monday of the month",
+    )
 
 
 def _without_names(field: Field) -> str:
@@ -71,13 +79,14 @@ def _full_range(field: Field) -> str:
     )
 
 
-def _both_days(day_of_month: Field, day_of_week: Field) -> list[str]:
+def _both_days(expression: Expression, either: str) -> list[str]:
+    _, _, _, day_of_month, _, day_of_week = expression.fields
     if not (_restricted(day_of_month) and _restricted(day_of_week)):
         return []
     both = f"day-of-month {day_of_month.text!r} and day-of-week {day_of_week.text!r}"
     if day_of_month.starred or day_of_week.starred:
         return [f"{both} are both restricted: as one starts with *, a day must match both"]
-    return [f"{both} are both restricted: a day that matches either runs (OR); set days: both for AND"]
+    return [f"{both} are both restricted: a day that matches either {either}"]
 
 
 def _restricted(field: Field) -> bool:

@@ -10,6 +10,7 @@ from functools import lru_cache
 
 from oncue.common.cron_calendar import Days
 from oncue.common.cron_expression import read_expression
+from oncue.common.cron_warnings import warn_of_excluded
 from oncue.common.errors import CronError
 from oncue.common.localtime import date_of, read_date
 from oncue.common.walltime import DAY, LAST_SECOND
@@ -20,6 +21,7 @@ FURTHEST = 400
 LAST_DAY = LAST_SECOND // DAY
 _EVERY_KIND_OF_YEAR = range(11_323, 11_323 + 28 * 365 + 7)  # 2001 to 2028
 _NO_TIME = frozenset({"*", "0"})
+_FIELDS = 5  # of a cron expression, at least; no other entry has so many words
 _ENTRIES = 31  # looked at for the end of a stretch: a month of single days, or ranges of any length
 _ALLOWED = (
     "allowed are dates 2026-12-25, ranges 2026-12-24/2026-12-26, cron expressions of dates such as '* * 25 12 *', "
@@ -85,6 +87,17 @@ def read_excluded(entries: tuple[str, ...], calendars: Mapping[str, tuple[str, .
     own = [entry for entry in entries if entry not in calendars]
     named = [item for entry in entries for item in calendars.get(entry, ())]
     return _excluded((*own, *named))
+
+
+def warn_of_entries(entries: Iterable[str], calendars: Mapping[str, tuple[str, ...]]) -> list[str]:
+    """Sentences about what the entries, and the calendars that they name, are allowed to say but seldom mean."""
+    warnings = []
+    for entry in entries:
+        for text in calendars.get(entry, (entry,)):
+            if len(text.split()) >= _FIELDS:
+                place = f"calendar {entry}, {text!r}" if entry in calendars else repr(text)
+                warnings += [f"exclude: {place}: {said}" for said in warn_of_excluded(read_expression(text))]
+    return warnings
 
 
 def weekday(day: int) -> int:

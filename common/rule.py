@@ -10,7 +10,7 @@ from typing import Protocol
 from oncue.common.cron import Cron
 from oncue.common.duration import words_of
 from oncue.common.errors import CronError
-from oncue.common.exclusion import Excluded, read_excluded
+from oncue.common.exclusion import Excluded, read_excluded, warn_of_entries
 from oncue.common.interval import Interval, every_ms, explain_interval
 from oncue.common.jitter import jitter_of
 from oncue.common.localtime import first_ms, last_ms
@@ -75,7 +75,8 @@ class Rule:
     def warnings(self) -> list[str]:
         """Sentences about what is allowed but seldom meant."""
         own = self._own.warnings if isinstance(self._own, Cron | RRule) else self._start_warnings()
-        return [*own, *self._jitter_warnings()]
+        excluded = warn_of_entries(self.timing.exclude, self.timing.calendars)
+        return [*own, *excluded, *self._jitter_warnings()]
 
     def _start_warnings(self) -> list[str]:
         start_ms, timing = self._start_ms, self.timing
@@ -92,10 +93,8 @@ class Rule:
         if first is None or following is None or self._jitter_ms <= following - first:
             return []
         jitter, pause = words_of(self.timing.jitter_s), words_of((following - first) / 1000)
-        return [
-            f"jitter: {jitter} are longer than the {pause} to the next tick, before which each one runs: they come at any "
-            "time, in their order; write less to keep them near their instants"
-        ]
+        text = f"jitter: {jitter} are longer than the {pause} to the next tick, before which each one runs"
+        return [f"{text}: they come at any time, in their order; write less to keep them near their instants"]
 
     def explain(self) -> str:
         """The meaning in words, on one line."""

@@ -86,6 +86,20 @@ def test_jitter_that_is_longer_than_the_interval_is_warned_of(timing: dict[str, 
     assert rule(**timing, jitter_s=300.0).warnings == []
 
 
+def test_excluded_dates_that_either_day_field_matches_are_warned_of() -> None:
+    timing: dict[str, Any] = {"cron": "0 9 * * *", "calendars": {"firstmon": ("2026-12-25", "* * 1-7 * mon")}}
+    own, named = rule(**timing, exclude=("* * 13 * fri", "firstmon", "* * 13 * *")).warnings
+    assert own.startswith(
+        "exclude: '* * 13 * fri': day-of-month '13' and day-of-week 'fri' are both restricted"
+    )
+    assert named.startswith(
+        "exclude: calendar firstmon, '* * 1-7 * mon': day-of-month '1-7' and day-of-week 'mon'"
+    )
+    assert "a day that matches either is excluded (OR); for AND write one field" in named
+    assert "days: both" not in named
+    assert rule(**timing, exclude=("* * * * mon#1",)).warnings == []
+
+
 def test_a_start_with_an_offset_is_that_instant_in_any_zone() -> None:
     made = rule(cron="0 * * * *", timezone="Asia/Tokyo", start="2026-12-01T09:30-05:00")
     assert next_ticks(made, "2026-11-01T00:00", 1) == ["2026-12-01T15:00:00"]
