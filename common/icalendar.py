@@ -1,13 +1,14 @@
 """The dates of a calendar file (.ics, RFC 5545): what its events cover, for exclusions.
 
-An event counts with every date that it touches, as written: the zone of its times is not looked at. Cancelled events
-do not count. Recurring events are expanded to the end of the century.
+An event counts with every date that it touches, as written: the zone of its times says only when an UNTIL in UTC comes.
+Cancelled events do not count. Recurring events are expanded to the end of the century.
 """
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from itertools import takewhile
 
 from oncue.common.errors import BadInput, CronError
@@ -15,6 +16,7 @@ from oncue.common.exclusion import merged_ranges, range_text
 from oncue.common.localtime import EPOCH_DAY
 from oncue.common.recurrence_dates import RuleDates
 from oncue.common.recurrence_text import read_parts, until_moment
+from oncue.common.walltime import DAY, FIRST_SECOND, LAST_SECOND, wall_clock
 
 MAX_DATES = 20_000
 """Most dates of one calendar before they are drawn together: more is no calendar of exceptions."""
@@ -22,15 +24,21 @@ MAX_DATES = 20_000
 _HORIZON = date(2099, 12, 31).toordinal() - EPOCH_DAY
 _LINE = re.compile(r"([A-Za-z0-9-]+)((?:;[^:\"]*(?:\"[^\"]*\"[^:\"]*)*)?):(.*)", re.DOTALL)
 _DATE = re.compile(r"[0-9]{8}(?:T[0-9]{6}Z?)?")
-_LENGTH = re.compile(r"\+?P(?:([0-9]{1,5})W)?(?:([0-9]{1,5})D)?(T[0-9HMS]+)?")
+_LENGTH = re.compile(
+    r"\+?P(?:([0-9]{1,5})W)?(?:([0-9]{1,5})D)?"
+    r"(?:T(?=[0-9])(?:([0-9]{1,7})H)?(?:([0-9]{1,7})M)?(?:([0-9]{1,9})S)?)?"
+)
+_UNITS_S = (7 * DAY, DAY, 3600, 60, 1)
+_ZONE = re.compile(r";TZID=\"?([^;\"]+)", re.IGNORECASE)
 _WANTED = ("DTSTART", "DTEND", "DURATION", "RRULE", "RDATE", "EXDATE", "STATUS", "UID", "RECURRENCE-ID")
 
 
 @dataclass
 class _Event:
-    """The wanted lines of one event by name, and the number of its first line."""
+    """The wanted lines of one event by name, the number of its first line, and the zone that its start names, or ""."""
 
     line: int
+    zone: str = ""
     values: dict[str, list[str]] = field(default_factory=dict)
 
     def one(self, name: str) -> str:
@@ -81,12 +89,30 @@ def _starts(event: _Event, first: int) -> Iterator[int]:
         parts = read_parts(rule)
     except CronError as error:
         raise BadInput(f"line {event.line}: {error}") from None
-    last = _HORIZON if parts.until is None else until_moment(parts.until).date().toordinal() - EPOCH_DAY
-    dates = takewhile(lambda day: day <= min(last, _HORIZON), _all(RuleDates(parts, first), first))
+    last = _HORIZON
+    if parts.until is not None:
+        last = min(last, (_until(event, parts.until) - _second(event.one("DTSTART"))) // DAY)
+    dates = takewhile(lambda day: day <= last, _all(RuleDates(parts, first), first))
     for number, day in enumerate(dates):
         if parts.count is not None and number >= parts.count:
             return
         yield day
+
+
+def _until(event: _Event, value: str) -> int:
+    """An UNTIL in seconds since 1970, as the event's clock shows it."""
+    moment = until_moment(value)
+    reading = int(moment.replace(tzinfo=UTC).timestamp())
+    if moment.tzinfo is not None and event.zone:
+        # A zone of a name that only other programs know leaves it as it is written.
+        with suppress(CronError):
+            return wall_clock(event.zone).reading(min(max(reading, FIRST_SECOND), LAST_SECOND))
+    return reading
+
+
+def _second(value: str) -> int:
+    """The second of the day at which something begins, 0 for a date."""
+    return int(value[9:11]) * 3600 + int(value[11:13]) * 60 + int(value[13:15]) if "T" in value else 0
 
 
 def _all(dates: RuleDates, first: int) -> Iterator[int]:
@@ -112,8 +138,8 @@ def _length(event: _Event, first: int) -> int:
         raise BadInput(
             f"line {event.line}: DURATION: found {duration!r:.40}; allowed are such as P1D, P1W and PT2H"
         )
-    days = int(found[1] or 0) * 7 + int(found[2] or 0)
-    return max(1, days + (1 if found[3] and days else 0))
+    length = sum(int(number or 0) * unit for number, unit in zip(found.groups(), _UNITS_S, strict=True))
+    return max(1, -(-(_second(event.one("DTSTART")) + length) // DAY))
 
 
 def _day(event: _Event, value: str) -> int:
@@ -130,7 +156,7 @@ def _day(event: _Event, value: str) -> int:
 def _events(text: str) -> Iterator[_Event]:
     event: _Event | None = None
     inside: list[str] = []
-    for number, name, value in _lines(text):
+    for number, name, parameters, value in _lines(text):
         if name == "BEGIN":
             inside.append(value.upper())
             event = _Event(number) if inside == ["VCALENDAR", "VEVENT"] else event
@@ -142,12 +168,14 @@ def _events(text: str) -> Iterator[_Event]:
                 event = None
         elif event is not None and inside[-1] == "VEVENT" and name in _WANTED:
             event.values.setdefault(name, []).append(value)
+            zone = _ZONE.search(parameters) if name == "DTSTART" else None
+            event.zone = zone[1] if zone else event.zone
     if inside:
         raise BadInput(f"the file ends inside {inside[-1]}; is it complete? Export it anew")
 
 
-def _lines(text: str) -> Iterator[tuple[int, str, str]]:
-    """Number, name and value of each line; a line that starts with a blank goes on with the one before."""
+def _lines(text: str) -> Iterator[tuple[int, str, str, str]]:
+    """Number, name, parameters and value of each line; a line that starts with a blank goes on with the one before."""
     if not text.upper().startswith("BEGIN:VCALENDAR"):
         raise BadInput(
             "line 1: a calendar file starts with BEGIN:VCALENDAR; export it anew as iCalendar (.ics)"
@@ -162,8 +190,8 @@ def _lines(text: str) -> Iterator[tuple[int, str, str]]:
         number, whole = at, line
 
 
-def _named(number: int, line: str) -> tuple[str, str]:
+def _named(number: int, line: str) -> tuple[str, str, str]:
     found = _LINE.fullmatch(line)
     if not found:
         raise BadInput(f"line {number}: found {line!r:.40}; allowed are lines NAME:VALUE")
-    return found[1].upper(), found[3].strip()
+    return found[1].upper(), found[2], found[3].strip()
