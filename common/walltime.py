@@ -5,14 +5,13 @@ were UTC. Python's own arithmetic on aware datetimes is not used: it compares tw
 walks into hours that do not exist.
 """
 
-import difflib
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from importlib import resources
 
 from oncue.common.errors import CronError
+from oncue.common.zonenames import advice
 from oncue.common.zonerules import ZoneRules, own_rules
 
 DAY = 86_400
@@ -165,16 +164,9 @@ def _load(key: str) -> ZoneRules:
     try:
         return own_rules(key)
     except (KeyError, ValueError, OSError, TypeError):
-        raise _unknown(key, _suggest(key)) from None
+        raise _unknown(key, advice(key)) from None
 
 
-def _unknown(key: object, advice: str) -> CronError:
-    text = f"time zone: found {key!r:.80}; allowed are IANA names such as UTC or Europe/Berlin; {advice}"
+def _unknown(key: object, instead: str) -> CronError:
+    text = f"time zone: found {key!r:.80}; allowed are IANA names such as UTC or Europe/Berlin; {instead}"
     return CronError(text, field="time zone", code="zone")
-
-
-def _suggest(key: str) -> str:
-    names = resources.files("tzdata").joinpath("zones").read_text(encoding="ascii").split()
-    meant = {name.rpartition("/")[2].lower(): name for name in names} | {name.lower(): name for name in names}
-    close = difflib.get_close_matches(key[:40].lower().replace(" ", "_"), meant, n=1, cutoff=0.8)
-    return f"did you mean {meant[close[0]]}?" if close else "look the name up in the IANA time zone database"

@@ -1,5 +1,6 @@
 """Faults that users of other schedulers reported, each as what oncue promises instead."""
 
+import re
 import time
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -110,6 +111,47 @@ def test_an_unknown_zone_is_refused_at_once(zone: object) -> None:
 def test_a_misspelt_zone_is_answered_with_the_right_one(zone: str) -> None:
     with pytest.raises(CronError, match=r"did you mean Europe/Berlin\?"):
         Cron("0 0 * * *", zone)
+
+
+@pytest.mark.parametrize(
+    ("zone", "advice"),
+    [
+        ("GMT+2", "Etc/GMT-2 is 2 hours ahead of UTC, all year round; did you mean Etc/GMT-2?"),
+        ("GMT-5", "Etc/GMT+5 is 5 hours behind UTC, all year round; did you mean Etc/GMT+5?"),
+        ("UTC+2", "did you mean Etc/GMT-2?"),
+        ("utc -1", "Etc/GMT+1 is 1 hour behind UTC"),
+        ("UTC-05:00", "did you mean Etc/GMT+5?"),
+        ("+1400", "did you mean Etc/GMT-14?"),
+        ("UTC+00:00", "did you mean UTC?"),
+        ("UTC+15", "write the name of a place in the zone"),
+        ("UTC+5:30", "only offsets of whole hours have zones of their own; write the name of a place"),
+        ("PST", "did you mean America/Los_Angeles?"),
+        ("edt", "did you mean America/New_York?"),
+        ("CEST", "did you mean Europe/Berlin?"),
+        ("IST", "those of Asia/Kolkata, Europe/Dublin and Asia/Jerusalem; write one of these"),
+        ("ACST", "write the name of a place in the zone"),
+        ("Mars/Base", "write the name of a place in the zone"),
+        ("local", "never the host's; write the name of a place in the zone"),
+    ],
+)  # fmt: skip
+def test_an_offset_or_an_abbreviation_is_answered_with_its_zone_or_with_none(zone: str, advice: str) -> None:
+    with pytest.raises(CronError) as refused:
+        Cron("0 0 * * *", zone)
+    assert advice in str(refused.value)
+    meant = str(refused.value).partition("did you mean ")[2].removesuffix("?")
+    assert bool(meant) is ("did you mean" in advice or "Etc/" in advice)
+    for place in re.findall(r"[A-Z][a-z]+/[A-Za-z_+0-9-]+", advice):
+        Cron("0 0 * * *", place)
+
+
+def test_a_zone_of_a_fixed_offset_has_it() -> None:
+    for sign, furthest in ((1, 14), (-1, 12)):
+        for hours in range(1, furthest + 1):
+            with pytest.raises(CronError) as refused:
+                Cron("0 0 * * *", f"UTC{'+' if sign > 0 else '-'}{hours}")
+            zone = str(refused.value).partition("did you mean ")[2].removesuffix("?")
+            (tick,) = Cron("0 0 * * *", zone).after(at("2026-07-01T00:00Z"))
+            assert tick.hour == -sign * hours % 24
 
 
 def test_the_host_zone_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
