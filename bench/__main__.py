@@ -156,7 +156,7 @@ def _cells(plan: Plan, experiment: ModuleType, peer: str) -> Cells:
 
 def _draw(path: Path, into: Path) -> None:
     try:
-        folder = environment.python("charts", ["matplotlib"])
+        folder = environment.python("charts")
     except RuntimeError as error:
         print(f"no charts: {error}", file=sys.stderr)
         return

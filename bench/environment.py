@@ -1,11 +1,10 @@
 """The environments of the peers: each in its own folder under .bench/, made once, again when its packages change.
 
-What an adapter needs stands at its head, as inline script metadata (PEP 723); so a peer is one file.
+bench/versions.toml says what each is made of.
 """
 
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -18,8 +17,6 @@ HOME = ROOT / ".bench"
 PEERS = ROOT / "bench" / "peers"
 ORDER = ("oncue", "celery", "rq", "huey", "dramatiq", "saq", "docket", "bullmq")
 
-_METADATA = re.compile(r"(?ms)^(?:#|//) /// script\n(.*?)^(?:#|//) ///")
-
 
 @dataclass(frozen=True)
 class Place:
@@ -30,75 +27,72 @@ class Place:
     variables: dict[str, str]
 
 
-def requirements(path: Path) -> list[str]:
-    """The packages named at the head of an adapter."""
-    found = _METADATA.search(path.read_text())
-    if found is None:
-        return []
-    text = "".join(re.sub(r"^(?:#|//) ?", "", line) + "\n" for line in found[1].splitlines())
-    return list(tomllib.loads(text).get("dependencies", []))
-
-
 def place(name: str) -> Place:
     """The place of a peer, made if it is not there; raises RuntimeError in one sentence."""
+    if name not in ORDER:
+        raise RuntimeError(f"there is no peer {name}: choose among {', '.join(ORDER)}")
     path = PEERS / f"{name}.py"
     if name == "oncue":
         return Place(
             name, (sys.executable, "-m", "bench.side", "oncue"), _variables(Path(sys.executable).parent)
         )
     if path.exists():
-        folder = python(name, requirements(path))
+        folder = python(name)
         return Place(name, ("python", "-m", "bench.side", name), _variables(folder / "bin"))
     path = PEERS / f"{name}.cjs"
-    if not path.exists():
-        raise RuntimeError(f"there is no peer {name}: choose among {', '.join(ORDER)}")
-    folder = _node(name, requirements(path))
+    folder = _node(name)
     variables = _variables(folder / "node_modules" / ".bin")
     return Place(name, ("node", str(path)), {**variables, "NODE_PATH": str(folder / "node_modules")})
 
 
-def python(name: str, packages: list[str]) -> Path:
-    """A virtual environment with packages; its folder."""
-    folder = HOME / name
-    if not _is_made(folder, packages):
+def packages(name: str) -> list[str]:
+    """What an environment is made of, each with its version, as pip or npm takes it."""
+    found: list[str] = tomllib.loads((ROOT / "bench" / "versions.toml").read_text())[name]
+    return found
+
+
+def python(name: str) -> Path:
+    """A virtual environment with the packages of that name; its folder."""
+    folder, wanted = HOME / name, packages(name)
+    if not _is_made(folder, wanted):
         _run([sys.executable, "-m", "venv", str(folder)])
         pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
-        _run([*pip, *packages])
-        _note(folder, packages)
+        _run([*pip, *wanted])
+        _note(folder, wanted)
     return folder
 
 
-def beside(name: str, packages: list[str]) -> Path:
-    """A folder with packages, and nothing that they depend on, to be put beside the development environment."""
-    folder = HOME / name
-    if not _is_made(folder, packages):
+def beside(name: str) -> Path:
+    """A folder with the packages of that name and nothing else, to be put beside the development environment."""
+    folder, wanted = HOME / name, packages(name)
+    if not _is_made(folder, wanted):
         pip = [sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-deps"]
-        _run([*pip, "--target", str(folder), *packages])
-        _note(folder, packages)
+        _run([*pip, "--target", str(folder), *wanted])
+        _note(folder, wanted)
     return folder
 
 
-def _node(name: str, packages: list[str]) -> Path:
-    folder = HOME / name
+def _node(name: str) -> Path:
+    folder, wanted = HOME / name, packages(name)
     if shutil.which("npm") is None:
         raise RuntimeError("npm is not installed")
-    if not _is_made(folder, packages):
+    if not _is_made(folder, wanted):
         folder.mkdir(parents=True)
-        _run(["npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", str(folder), *packages])
-        _note(folder, packages)
+        _run(["npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", str(folder), *wanted])
+        _note(folder, wanted)
     return folder
 
 
-def _is_made(folder: Path, packages: list[str]) -> bool:
+def _is_made(folder: Path, wanted: list[str]) -> bool:
     stamp = folder / "made-of.json"
-    if stamp.exists() and json.loads(stamp.read_text()) == packages:
+    if stamp.exists() and json.loads(stamp.read_text()) == wanted:
         return True
     shutil.rmtree(folder, ignore_errors=True)
     return False
 
 
-def _note(folder: Path, packages: list[str]) -> None:
-    (folder / "made-of.json").write_text(json.dumps(packages))
+def _note(folder: Path, wanted: list[str]) -> None:
+    (folder / "made-of.json").write_text(json.dumps(wanted))
 
 
 def _run(command: list[str]) -> None:

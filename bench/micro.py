@@ -9,7 +9,7 @@ from bench.environment import ROOT, beside
 
 def main() -> int:
     """Runs pytest with what the command line adds."""
-    folder = beside("micro", ["pytest-benchmark", "py-cpuinfo"])
+    folder = beside("micro")
     variables = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(folder)))}
     command = [sys.executable, "-m", "pytest", "bench/test_micro.py", "-p", "no:cacheprovider", *sys.argv[1:]]
     return subprocess.run(command, cwd=ROOT, env=variables, check=False).returncode

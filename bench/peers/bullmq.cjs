@@ -1,6 +1,3 @@
-// /// script
-// dependencies = ["bullmq", "ioredis"]
-// ///
 // BullMQ: the client (lines of JSON, as bench/side.py) and, with the argument "worker", a worker. Each choice, and the page
 // of its documentation that it follows:
 //

@@ -1,6 +1,3 @@
-# /// script
-# dependencies = ["celery[redis]", "celery-redbeat", "hiredis"]
-# ///
 """Celery with RedBeat. Each choice, and the page of its documentation that it follows:
 
 - results off, JSON: "Tasks", ignore results you don't want.

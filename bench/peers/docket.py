@@ -1,6 +1,3 @@
-# /// script
-# dependencies = ["pydocket", "hiredis"]
-# ///
 """docket: the client and, started as a program, a worker. Each choice, and the page of its documentation that it follows:
 
 - execution_ttl=0 in client and worker: "Docket in Production", fire-and-forget mode, for the most throughput. Its command

@@ -1,6 +1,3 @@
-# /// script
-# dependencies = ["dramatiq[redis]", "hiredis"]
-# ///
 """Dramatiq. Each choice, and the page of its documentation that it follows:
 
 - RedisBroker with its default middleware, no results: "User Guide".

@@ -1,6 +1,3 @@
-# /// script
-# dependencies = ["huey", "redis", "hiredis"]
-# ///
 """Huey. Each choice, and the page of its documentation that it follows:
 
 - RedisHuey with its blocking reads, no polling of the queue: "Huey's API", the default; delay and backoff are for polling.

@@ -1,6 +1,3 @@
-# /// script
-# dependencies = ["rq", "hiredis"]
-# ///
 """RQ. Each choice, and the page of its documentation that it follows:
 
 - the default Worker, a process for each job: "Notes on Performance" ("run Worker or SpawnWorker in production").

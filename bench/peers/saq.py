@@ -1,6 +1,3 @@
-# /// script
-# dependencies = ["saq[redis,hiredis]", "typing-extensions"]
-# ///
 """SAQ. Each choice, and the page of its documentation that it follows:
 
 - concurrency 10: "Settings"; its default, and what it documents for one worker process.
