@@ -104,4 +104,4 @@ def _run(command: list[str]) -> None:
 def _variables(programs: Path) -> dict[str, str]:
     kept = {name: os.environ[name] for name in ("HOME", "LANG", "TMPDIR") if name in os.environ}
     path = f"{programs}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
-    return {**kept, "PATH": path, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+    return {**kept, "PATH": path, "PYTHONPATH": str(ROOT)}

@@ -1,11 +1,14 @@
 """RQ. Each choice, and the page of its documentation that it follows:
 
 - the default Worker, a process for each job: "Notes on Performance" ("run Worker or SpawnWorker in production").
+- a worker script of its own, bench/peers/rq_worker.py, that imports the jobs' module before the fork: "Workers", "Performance
+  Notes". `rq worker` imports it in each job's process.
 - one job at a time in each worker: "Workers"; ten at a time are ten processes there (`rq worker-pool -n 10`), which would
   multiply its idle cost and memory by ten.
-- --with-scheduler: "Scheduling Jobs"; due times are whole seconds there.
+- with_scheduler: "Scheduling Jobs"; due times are whole seconds there.
 - result_ttl=0: "Results", no results kept. enqueue_many with prepared data: "Jobs", for bulk; for delayed ones, which it
   does not take, the same calls in one pipeline.
+- cancelling: one call after another, for the client blocks.
 - `rq cron`: "Cron Scheduler". Nothing there keeps two of them from firing each tick twice.
 """
 
@@ -31,7 +34,7 @@ def run(text: str) -> None:
 
 class Rq(Peer):
     packages = ("rq", "redis")
-    note = "rq worker --with-scheduler, one job at a time in a fork, no results; schedulers: rq cron"
+    note = "own worker script with scheduler, one job at a time in a fork, no results; schedulers: rq cron"
     cannot: ClassVar = {
         "batch": "none",
         "tick": "one rq cron only: two fire each tick twice, and nothing takes over from a dead one",
@@ -42,8 +45,7 @@ class Rq(Peer):
     }
 
     def worker(self, threads: int) -> Sequence[str]:
-        url = ("--url", os.environ["BENCH_URL"], "--path", ".")
-        return ("rq", "worker", "--with-scheduler", "--logging_level", "WARNING", *url, "default")
+        return ("python", "-m", "bench.peers.rq_worker")
 
     def scheduler(self) -> Sequence[str]:
         return ("rq", "cron", "--url", os.environ["BENCH_URL"], "-l", "warning", "bench.peers.rq_cron")
