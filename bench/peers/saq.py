@@ -5,6 +5,7 @@
 - time-out of 10 s: "Job", the default. Only a task with a time-out, or a heartbeat, is ever swept from a dead worker.
 - three attempts: "Job", retries; with the default of one, a swept task is dropped.
 - ttl=-1 keeps no result: "Job". Many at once are gathered, 20 calls at a time by its own limit: "Queue".
+- cancelling: 50 calls at a time, gathered as well.
 - due times are whole seconds; rounded up here, so as not to ask for an early start.
 """
 
