@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from math import isfinite
 from typing import Any
 
+from oncue.cli.celeryadded import added
 from oncue.cli.celerywhen import when
 from oncue.cli.imported import Imported, Job
 from oncue.cli.literals import Literals, Spread, Unread
@@ -20,7 +21,6 @@ _NO_ZONE = (
     "Django it is CELERY_TIMEZONE or TIME_ZONE of its settings."
 )
 _READ = ("task", "schedule", "args", "kwargs", "options", "enabled")
-_ADDED = ("schedule", "sig", "args", "kwargs", "name")
 
 
 def read_celery(text: str, timezone: str | None, *, is_json: bool) -> Imported:
@@ -63,40 +63,12 @@ def _timezone(found: Imported, given: str | None, own: Any, of_django: Any) -> s
 def _from_python(text: str) -> tuple[Any, Any, Any]:
     try:
         literals = Literals(ast.parse(text))
-        entries, added = literals.find(_SCHEDULE), dict(_added(literals))
-        if added and isinstance(entries, dict | None):
-            entries = (entries or {}) | added
+        entries, more = literals.find(_SCHEDULE), dict(added(literals))
+        if more and isinstance(entries, dict | None):
+            entries = (entries or {}) | more
         return entries, literals.find(_ZONE), literals.find(_DJANGO_ZONE)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise BadInput(f"this is no Python that can be read: {error}") from None
-
-
-def _added(literals: Literals) -> Iterator[tuple[str, dict[str, Any]]]:
-    """What `add_periodic_task(schedule, sig, args, kwargs, name, **options)` adds when the app runs, as entries."""
-    for call in literals.calls("add_periodic_task"):
-        given = dict(zip(_ADDED, call.args, strict=False))
-        given |= {word.arg: word.value for word in call.keywords if word.arg}
-        entry = {key: literals.value(node) for key, node in given.items() if key != "sig"}
-        options = {key: entry.pop(key) for key in list(entry) if key not in _ADDED}
-        entry |= {"options": options, **_signature(literals, given.get("sig"))}
-        name = entry.pop("name", None)
-        yield name if isinstance(name, str) else f"{entry['task']} of line {call.lineno}", entry
-
-
-def _signature(literals: Literals, sig: ast.expr | None) -> dict[str, Any]:
-    """Task and arguments of `task.s(...)`; of what is computed its source."""
-    if isinstance(sig, ast.Call) and isinstance(sig.func, ast.Attribute):
-        values = [literals.value(value) for value in sig.args]
-        named = {word.arg or "**": literals.value(word.value) for word in sig.keywords}
-        task = ast.unparse(sig.func.value)[:200]
-        if sig.func.attr in ("s", "si"):
-            return {
-                "task": task,
-                **{key: given for key, given in (("args", values), ("kwargs", named)) if given},
-            }
-        if sig.func.attr in ("signature", "subtask"):
-            return {"task": task, **dict(zip(("args", "kwargs"), values, strict=False)), **named}
-    return {"task": "none" if sig is None else ast.unparse(sig)[:200]}
 
 
 def _from_json(text: str) -> tuple[Any, Any, Any]:

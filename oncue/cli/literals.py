@@ -8,6 +8,7 @@ import ast
 import operator
 import re
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import Any
 
 _OPERATIONS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
@@ -64,6 +65,13 @@ class Literals:
                 key: self.value(node) for name, key, node in _items(self._module) if pattern.fullmatch(name)
             }
         return value
+
+    @cached_property
+    def variables(self) -> frozenset[str]:
+        """The names that are assigned or passed anywhere in the module: what they stand for, only running it would tell."""
+        nodes = list(ast.walk(self._module))
+        stored = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+        return frozenset(stored | {node.arg for node in nodes if isinstance(node, ast.arg)})
 
     def calls(self, name: str) -> Iterator[ast.Call]:
         """The calls of a function or method of this name, in the order of the file."""

@@ -477,7 +477,7 @@ app.conf.timezone = "Asia/Tokyo"
 @app.on_after_configure.connect
 def setup_periodic_tasks(sender, **kwargs):
     sender.add_periodic_task(10.0, test.s("hello", n=1), name="add every 10", expires=5)
-    sender.add_periodic_task(crontab(hour=7, minute=30), test.si(), args=(2,))
+    sender.add_periodic_task(crontab(hour=7, minute=30), test.s(), args=(2,))
     sender.add_periodic_task(timedelta(1), tasks.clean.signature(args=(1,), queue="q"), queue="slow")
     sender.add_periodic_task(make(), test.s())
 """
@@ -490,6 +490,61 @@ def setup_periodic_tasks(sender, **kwargs):
     assert (found["test-of-line-6"].timezone, found["tasks.clean-of-line-7"].queue) == ("Asia/Tokyo", "slow")
     assert "options: expires=5 was not carried over" in result.stdout
     assert "left out: entry test of line 8: make(): it is computed" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("call", "queue", "data"),
+    [
+        ("60, test.si('x').set(queue='p')", "p", {"task": "test", "args": ["x"]}),
+        ("60, test.s('x').set(queue='p').set(priority=3), queue='q'", "q", {"task": "test", "args": ["x"]}),
+        (
+            "60, test.signature(('x',), {'a': 1}, queue='p')",
+            "p",
+            {"task": "test", "args": ["x"], "kwargs": {"a": 1}},
+        ),
+        ("60, signature('tasks.add', args=(1,), queue='p')", "p", {"task": "tasks.add", "args": [1]}),
+        ("60, app.signature('tasks.add', options={'queue': 'p'})", "p", {"task": "tasks.add"}),
+        ("60, tasks.add, (1, 2)", "default", {"task": "tasks.add", "args": [1, 2]}),
+        (
+            "60, test.s(1, a=1), (2,), {'a': 2}",
+            "default",
+            {"task": "test", "args": [2, 1], "kwargs": {"a": 2}},
+        ),
+        ("60, test.si(1), (2,)", "default", {"task": "test", "args": [1]}),
+        ("60, test.s(1), ARGS()", "default", {"task": "test", "args": None}),
+    ],
+)
+def test_a_signature_of_celery_gives_task_arguments_and_queue(
+    tmp_path: Path, call: str, queue: str, data: object
+) -> None:
+    found, result = imported(tmp_path, "tasks.py", f"app.add_periodic_task({call}, name='x')\n")
+    assert (found["x"].queue, found["x"].data, result.exit_code) == (queue, data, 0)
+    assert ("priority=3 was not carried over" in result.stdout) == ("priority" in call)
+    assert "immutable" not in result.stdout
+
+
+@pytest.mark.parametrize(
+    "sig",
+    [
+        "a.s() | b.s()",
+        "chain(a.s(), b.s()).set(queue='p')",
+        "group(a.s())",
+        "test.s(*values)",
+        "test.s(**values)",
+        "test.s().clone()",
+        "make('x').s()",
+        "signature(name)",
+        "sig",
+        "*all",
+        "'tasks.add'",
+    ],
+)
+def test_a_signature_of_celery_that_is_computed_is_left_out(tmp_path: Path, sig: str) -> None:
+    text = f"sig = a.s()\napp.add_periodic_task(60, {sig})\n"
+    found, result = imported(tmp_path, "tasks.py", text)
+    assert (found, result.exit_code) == ({}, 1)
+    assert "left out: entry of line 2: " in result.stderr
+    assert "it is computed, and no code is run here" in result.stderr
 
 
 def test_a_comment_in_a_line_of_crontab_with_stdin_ends_before_it(tmp_path: Path) -> None:
