@@ -1,6 +1,8 @@
 """`oncue cron`: check a file, see what comes; and all commands about schedules under one name."""
 
-from typing import Annotated, Any
+from itertools import groupby
+from operator import itemgetter
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -33,6 +35,16 @@ From = Annotated[
         "--from", metavar="TIME", help="ISO 8601, local time of the zone or with an offset; now without it."
     ),
 ]
+Days = Annotated[
+    Literal["either", "both"],
+    typer.Option("--days", help="Which day field has to match: either (OR, or as a * says), or both (AND)."),
+]
+Gap = Annotated[
+    Literal["run", "skip"],
+    typer.Option(
+        "--gap", help="Whether a fixed time that a clock change skips runs after it, or not at all."
+    ),
+]
 Count = Annotated[
     int, typer.Option("--count", min=1, max=10_000, metavar="N", help="How many ticks of each.")
 ]
@@ -54,8 +66,11 @@ def check(file: File, as_json: Json = False) -> None:
     else:
         for problem in found["problems"]:
             print(problem["sentence"])
-        for warning in found["warnings"]:
-            print(f"{file}:{warning['line']}: warning: schedules.{warning['schedule']}: {warning['text']}")
+        for (name, line), warnings in groupby(found["warnings"], itemgetter("schedule", "line")):
+            place = f"{file}:{line}: {{}}: schedules.{name}: {{}}"
+            for warning in warnings:
+                print(place.format("warning", warning["text"]))
+            print(place.format("next ticks", ", ".join(warning["ticks"]) or "none"))
         if found["ok"]:
             print(f"{file}: ok, {found['schedules']} schedules")
     if not found["ok"]:
@@ -86,14 +101,23 @@ def preview(
 
 
 @cron.command()
-def explain(expr: Expr, tz: Zone = None, count: Count = 5, as_json: Json = False) -> None:
+def explain(
+    expr: Expr,
+    tz: Zone = None,
+    days: Days = "either",
+    gap: Gap = "run",
+    start: From = None,
+    count: Count = 5,
+    as_json: Json = False,
+) -> None:
     """Say in words what a cron expression means, warn of what is seldom meant, and show its next ticks.
 
-    Example: oncue cron explain "*/15 9-17 * * mon-fri" --tz Europe/Berlin
+    Example: oncue cron explain "0 0 13 * fri" --days both --tz Europe/Berlin
     """
     from oncue.cli.cronfile import explained
+    from oncue.common.timing import Timing
 
-    found = explained(expr, tz or "UTC", count)
+    found = explained(Timing(cron=expr, timezone=tz or "UTC", days=days, gap=gap), start, count)
     if as_json:
         print_json(found)
     else:

@@ -16,6 +16,9 @@ from oncue.common.rule import Rule
 from oncue.common.task import instant
 from oncue.common.timing import Timing
 
+_SHOWN = 5
+"""How many ticks a warning comes with."""
+
 _UNKNOWN = [
     "cron",
     "when",
@@ -42,7 +45,7 @@ _UNKNOWN = [
 
 
 def check_file(file: str) -> dict[str, Any]:
-    """Faults and warnings of a file by itself: neither variables nor flags count."""
+    """Faults and warnings of a file by itself: neither variables nor flags count. With a warning come the next ticks."""
     problems = check(file)
     try:
         schedules = load(file, {}, {}).schedules
@@ -52,12 +55,16 @@ def check_file(file: str) -> dict[str, Any]:
         "ok": not problems,
         "schedules": len(schedules),
         "problems": [{**asdict(problem), "sentence": problem.sentence} for problem in problems],
-        "warnings": [
-            {"schedule": entry.name, "line": entry.line, "text": text}
-            for entry in schedules.values()
-            for text in Rule(entry.name, entry.timing).warnings
-        ],
+        "warnings": [warning for entry in schedules.values() for warning in _warnings(entry)],
     }
+
+
+def _warnings(entry: ScheduleConfig) -> list[dict[str, Any]]:
+    # One that is switched off has ticks once somebody resumes it.
+    rule = Rule(entry.name, replace(entry, enabled=True).timing)
+    found = rule.warnings
+    ticks = _ticks(rule, None, _SHOWN) if found else []
+    return [{"schedule": entry.name, "line": entry.line, "text": text, "ticks": ticks} for text in found]
 
 
 def previews(
@@ -74,9 +81,9 @@ def previews(
     return [_preview(_rule(entry, tz), start, count) for entry in found]
 
 
-def explained(expr: str, tz: str, count: int) -> dict[str, Any]:
+def explained(timing: Timing, start: str | None, count: int) -> dict[str, Any]:
     """Meaning, warnings and next ticks of one expression. Raises CronError."""
-    return _preview(Rule("", Timing(cron=expr, timezone=tz)), None, count)
+    return _preview(Rule("", timing), start, count)
 
 
 def _written(config: Config, name: str | None, path: str) -> list[ScheduleConfig]:
@@ -108,18 +115,22 @@ def _rule(entry: ScheduleConfig, tz: str | None) -> Rule:
 
 
 def _preview(rule: Rule, start: str | None, count: int) -> dict[str, Any]:
-    zone = rule.clock.zone
-    # A tick at the instant that somebody names counts, as it does for a backfill.
-    since_ms = host_now_ms() if start is None else first_ms("--from", start, rule.clock) - 1
-    ticks = after(rule.next_after, instant(since_ms).astimezone(UTC), count)
     return {
         "name": rule.name,
         "cron": rule.written,
         "timezone": rule.timing.timezone,
         "meaning": rule.explain(),
         "warnings": rule.warnings,
-        "ticks": [tick.astimezone(zone).isoformat(timespec="seconds") for tick in ticks],
+        "ticks": _ticks(rule, start, count),
     }
+
+
+def _ticks(rule: Rule, start: str | None, count: int) -> list[str]:
+    """The next ticks, as the clock of the rule's zone shows them."""
+    # A tick at the instant that somebody names counts, as it does for a backfill.
+    since_ms = host_now_ms() if start is None else first_ms("--from", start, rule.clock) - 1
+    ticks = after(rule.next_after, instant(since_ms).astimezone(UTC), count)
+    return [tick.astimezone(rule.clock.zone).isoformat(timespec="seconds") for tick in ticks]
 
 
 def invalid_rows(given: Given) -> list[dict[str, Any]]:

@@ -267,6 +267,44 @@ def test_a_check_counts_and_warns(run_oncue: Start, tmp_path: Path) -> None:
     assert ended(run_oncue, "cron", "check", tmp_path / "nowhere.yaml").code == 1
 
 
+def test_a_check_shows_the_next_ticks_of_what_it_warns_of(run_oncue: Start, tmp_path: Path) -> None:
+    """P10: what the rule of the two day fields makes of a schedule is seen before it runs."""
+    file = tmp_path / "oncue.yaml"
+    file.write_text(
+        'schedules:\n  both: {cron: "0 12 13 1 5", start: 2030-01-01, enabled: false}\n  night: {cron: "0 0 * * *"}\n'
+    )
+    days = [f"2030-01-{day}T12:00:00+00:00" for day in ("04", "11", "13", "18", "25")]
+    assert (
+        f"next ticks: schedules.both: {', '.join(days)}\n" in ended(run_oncue, "cron", "check", file).output
+    )
+    (warning,) = ended(run_oncue, "cron", "check", file, "--json").json["warnings"]
+    assert warning["ticks"] == days
+
+
+def test_an_expression_is_explained_with_the_options_that_its_warnings_advise(run_oncue: Start) -> None:
+    explain = (
+        "cron",
+        "explain",
+        "30 2 13 * fri",
+        "--tz",
+        "Europe/Berlin",
+        "--from",
+        "2026-03-13",
+        "--count",
+        "2",
+    )
+    found = ended(run_oncue, *explain, "--json").json
+    assert "set days: both for AND" in found["warnings"][0]
+    assert found["ticks"] == ["2026-03-13T02:30:00+01:00", "2026-03-20T02:30:00+01:00"]
+    found = ended(run_oncue, *explain, "--json", "--days", "both").json
+    assert found["warnings"] == []
+    assert found["ticks"] == ["2026-03-13T02:30:00+01:00", "2026-11-13T02:30:00+01:00"]
+    gap = ("cron", "explain", "30 2 29 3 *", "--tz", "Europe/Berlin", "--from", "2026-03-01", "--count", "1")
+    assert "2026-03-29T03:00:00+02:00" in ended(run_oncue, *gap).output
+    assert "2027-03-29T02:30:00+02:00" in ended(run_oncue, *gap, "--gap", "skip").output
+    assert ended(run_oncue, *gap, "--gap", "later").code == 2
+
+
 def test_a_shell_can_complete_commands_and_flags(run_oncue: Start) -> None:
     def completed(line: str) -> list[str]:
         env = {"_ONCUE_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
