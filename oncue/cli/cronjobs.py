@@ -163,8 +163,11 @@ def _command(job: dict[str, Any], notes: list[str]) -> dict[str, Any]:
 
 def _limits(job: dict[str, Any]) -> dict[str, Any]:
     deadline, again = _of(int, job, "activeDeadlineSeconds"), _of(int, job, "backoffLimit")
-    settings = {"retry": {"max_attempts": (_BACKOFF_LIMIT if again is None else again) + 1}}
-    return settings if deadline is None else settings | {"timeout_s": deadline}
+    settings: dict[str, Any] = {"retry": {"max_attempts": (_BACKOFF_LIMIT if again is None else again) + 1}}
+    if deadline is not None:
+        settings |= {"timeout_s": deadline}
+    # Each of its Jobs waits for somebody to let it start.
+    return settings | {"enabled": False} if _of(bool, job, "suspend") else settings
 
 
 def _environment(container: dict[str, Any], notes: list[str]) -> dict[str, str]:

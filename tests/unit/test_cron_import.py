@@ -441,6 +441,7 @@ spec:
         ("suspend: false", "concurrencyPolicy: forbid", "forbid is none; write Allow, Forbid, Replace"),
         ("suspend: false", "concurrencyPolicy: no", "no is none; write Allow, Forbid, Replace"),
         ("suspend: false", "startingDeadlineSeconds: '9'", "found text; write a whole number"),
+        ("backoffLimit: 0", "suspend: yes", "suspend: found text; write true or false"),
         ("backoffLimit: 0", "backoffLimit: true", "found a truth value; write a whole number"),
         ("backoffLimit: 0", "activeDeadlineSeconds: 1.5", "found a number; write a whole number"),
         ('"1"]', "true]", "command: found a truth value; write a text in quotes"),
@@ -461,6 +462,14 @@ def test_a_cronjob_with_a_value_of_another_kind_is_left_out(
     assert (result.exit_code, found) == (1, {})
     assert "left out: CronJob payroll: 0 3 * * *: " in result.stderr
     assert reason in result.stderr
+
+
+@pytest.mark.parametrize("beside", ["suspend: false", "backoffLimit: 0"])
+def test_a_cronjob_that_is_suspended_or_makes_suspended_jobs_is_not_enabled(
+    tmp_path: Path, beside: str
+) -> None:
+    found, result = imported(tmp_path, "job.yaml", CRONJOB.replace(beside, "suspend: true"))
+    assert (result.exit_code, found["payroll"].enabled) == (0, False)
 
 
 def test_a_key_that_is_there_twice_in_a_manifest_is_refused(tmp_path: Path) -> None:
