@@ -72,11 +72,12 @@ class Writing:
                 connection.send(script("schedule").command(*_request(self._shard, tasks)))
                 self._sent += 1
             reply = connection.reply()
-            if isinstance(reply, NoScriptError):
-                # Those behind it have met the same, or were in time for somebody else's text: they go again behind it.
+            if isinstance(reply, RedisError):
+                # Those behind it have mostly met the same. What has not is written before anybody hears of the error.
                 for _ in range(self._done + 1, self._sent):
                     connection.reply()
                 self._sent = self._done + 1
+            if isinstance(reply, NoScriptError):
                 return written(self._shard, self.next)
             answers: list[int] = raised(reply)
             return answers

@@ -109,8 +109,9 @@ class App(Registry):
     def schedule_many(self, tasks: Iterable[NewTask], *, durability: str | None = None) -> list[str]:
         """Schedules tasks in chunks and returns their ids, in order; raises as ``schedule_task``.
 
-        All tasks are checked before the first is written. After an error some chunks may have been written: repeat the
-        call with ids of your own to be sure of each, after NotDurable with its ``ids`` for those that ``get`` does not find.
+        All tasks are checked before the first is written. After an error some chunks may have been written, and none is
+        from then on unless the server gave no answer: repeat the call with ids of your own to be sure of each, after
+        NotDurable with its ``ids`` for those that ``get`` does not find.
         """
         settings = self._ready()
         if durability is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -119,6 +120,39 @@ def test_a_call_that_ends_with_an_error_writes_nothing_afterwards(store: Store, 
     written = store.counts()["default"]["delayed"]
     pause(0.3)
     assert store.counts()["default"]["delayed"] == written == 2 * CHUNK - 1
+
+
+def test_when_a_call_fails_for_want_of_memory_all_that_it_writes_is_there(
+    tmp_path: Path, namespace: str, clock: FixedClock
+) -> None:
+    """The server is full for the second chunk alone; the third is sent by then, and long enough to come after the error."""
+    wanted = chunks(clock, SECOND_MS)
+    for at, task in enumerate(wanted):
+        task.id, task.data = f"t{at}", f"{task.data} {'x' * 20_000 if at // CHUNK == 2 else ''}"
+    with (
+        RedisServer("valkey", tmp_path) as server,
+        Proxy(server.url) as proxy,
+        opened(proxy, namespace, clock=clock) as store,
+    ):
+        (shard,) = store.shards
+
+        def fill_and_empty(request: Request) -> bool:
+            if of_chunk(1)(request):
+                eventually(lambda: server.admin.exists(shard.keys.records), what="the first chunk")
+                server.admin.config_set("maxmemory", 1)
+            elif of_chunk(2)(request):
+                eventually(lambda: "errorstat_OOM" in server.admin.info("errorstats"), what="the refusal")
+                server.admin.config_set("maxmemory", 0)
+            return False
+
+        # Else the first call is an EVALSHA, and then an EVAL.
+        server.admin.script_load(script("schedule").text)
+        proxy.cut_reply(fill_and_empty)
+        with pytest.raises(StoreUnavailable, match="out of memory"):
+            app_on(store).schedule_many(wanted)
+        assert store.counts()["default"]["delayed"] == 2 * CHUNK
+        firsts = [f"t{at}" for at in range(0, len(wanted), CHUNK)]
+        assert [task.id for task in store.known(shard, firsts, whole=False)] == [firsts[0], firsts[2]]
 
 
 def test_bulk_calls_one_after_the_other_go_over_one_connection(
