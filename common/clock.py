@@ -12,6 +12,9 @@ from typing import Protocol
 RESYNC_S = 60.0
 """How old the knowledge of the server's clock may be; two good crystals drift by under 3 ms in that time."""
 
+DRIFT = 2e-4
+"""How much two clocks may drift apart: far more than quartz does, 17 s a day."""
+
 SLOW_S = 0.001
 """An answer that travelled longer than this is worth a second one."""
 
@@ -44,7 +47,8 @@ class ServerClock:
     def __init__(self, ask: Callable[[], tuple[int, int]]) -> None:
         """``ask`` sends TIME and returns seconds and microseconds; it may raise what the connection raises."""
         self._ask = ask
-        self._offset_s = 0.0
+        # The server's clock is ahead of the monotonic one by at least the first, and by at most both together.
+        self._offset_s, self._doubt_s = 0.0, math.inf
         self._synced_at: float | None = None
         self._is_stale = False
         self.travel_s = math.inf
@@ -55,18 +59,24 @@ class ServerClock:
         self.look()
         # The first answer waits for the connection as well, and this process would be behind by all of that.
         if self.travel_s > SLOW_S:
-            first_s = self._offset_s
             self.look()
-            self._offset_s = max(self._offset_s, first_s)
 
     def look(self) -> None:
         """As ``sync``, with a single question, however long its answer takes."""
         asked_at = monotonic_s()
         seconds, micros = self._ask()
-        self._synced_at = monotonic_s()
-        self._offset_s = seconds + micros / 1e6 - self._synced_at
-        self.travel_s = self._synced_at - asked_at
-        self._is_stale = False
+        answered_at = monotonic_s()
+        self.travel_s = answered_at - asked_at
+        offset_s, doubt_s = seconds + micros / 1e6 - answered_at, self.travel_s
+        # An answer that was held up would put the clock behind by as long: what was known better stays, less what the
+        # clocks may have drifted since, unless this answer proves that the server's clock was set. One that was set by
+        # less than the hold-up is met by the next answer that is not held up, and another server's counts alone.
+        drifted_s = DRIFT * self.age_s()
+        known_s, known_doubt_s = self._offset_s - drifted_s, self._doubt_s + 2 * drifted_s
+        if known_doubt_s < doubt_s and offset_s < known_s <= offset_s + doubt_s:
+            offset_s, doubt_s = known_s, known_doubt_s
+        self._offset_s, self._doubt_s = offset_s, doubt_s
+        self._synced_at, self._is_stale = answered_at, False
 
     def forget(self) -> None:
         """The next refresh asks again: after a reconnection another server may answer."""

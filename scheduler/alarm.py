@@ -8,16 +8,13 @@ is the freshest there can be, and the server, this process and what lies between
 processor that sleeps takes longer to wake than all that is to be done then.
 """
 
-from oncue.common.clock import ServerClock, monotonic_s
+from oncue.common.clock import DRIFT, ServerClock, monotonic_s
 
 LOOK_AHEAD_MS = 100
 """How long before a notified instant the timetable is read, for the names of the keys that the instant needs."""
 
 FRESH_S = 5.0
 """How old the knowledge of the server's clock may be when a due instant comes."""
-
-DRIFT = 2e-4
-"""How much two clocks may drift apart: far more than quartz does, 17 s a day."""
 
 SHORT_S = 0.0005
 """A way to the server and back that leaves time for a look just before an instant."""

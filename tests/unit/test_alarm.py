@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oncue.common import clock
-from oncue.common.clock import ServerClock
+from oncue.common.clock import DRIFT, ServerClock
 from oncue.scheduler import alarm
-from oncue.scheduler.alarm import DRIFT, FRESH_S, LOOK_AHEAD_MS, SHORT_S, wake_at
+from oncue.scheduler.alarm import FRESH_S, LOOK_AHEAD_MS, SHORT_S, wake_at
 
 SERVER_S = 1_900_000_000.0
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oncue.common import clock
-from oncue.common.clock import RESYNC_S, ServerClock
+from oncue.common.clock import DRIFT, RESYNC_S, ServerClock
 
 SERVER_MS = 1_900_000_000_000
 
@@ -19,6 +19,8 @@ class World:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, travel_s: float = 0.0) -> None:
         self.monotonic = 1000.0
         self.travel_s = travel_s
+        self.set_by_s = 0.0
+        self.drift = 0.0
         self.asked = 0
         self.is_away = False
         monkeypatch.setattr(clock, "monotonic_s", lambda: self.monotonic)
@@ -26,7 +28,12 @@ class World:
 
     @property
     def server_s(self) -> float:
-        return SERVER_MS / 1000 + self.monotonic - 1000
+        return SERVER_MS / 1000 + (self.monotonic - 1000) * (1 + self.drift) + self.set_by_s
+
+    @property
+    def behind_ms(self) -> float:
+        """By how much the known clock is behind the server's."""
+        return self.server_s * 1000 - self.clock.now_ms()
 
     def ask(self) -> tuple[int, int]:
         if self.is_away:
@@ -64,6 +71,70 @@ def test_the_making_of_the_connection_does_not_count_as_travel(monkeypatch: pyte
     world.clock._ask = connect_first
     assert world.server_s * 1000 - world.clock.now_ms() < 2
     assert world.asked == 2
+
+
+@pytest.mark.parametrize("stalls", [1, 3])
+def test_an_answer_that_was_held_up_does_not_put_the_clock_behind(
+    monkeypatch: pytest.MonkeyPatch, stalls: int
+) -> None:
+    world = World(monkeypatch, travel_s=0.0002)
+    world.clock.sync()
+    world.travel_s = 0.08
+    for _ in range(stalls):
+        world.clock.look()
+        assert 0 <= world.behind_ms < 1.3
+
+
+@given(
+    drift=st.floats(-DRIFT, DRIFT),
+    looks=st.lists(st.tuples(st.floats(0, 200), st.sampled_from([0.0001, 0.003, 0.08, 3.0])), max_size=8),
+)
+def test_looks_of_any_length_leave_the_clock_never_ahead_and_behind_by_no_more_than_their_way_back(
+    drift: float, looks: list[tuple[float, float]]
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        world = World(patch)
+        world.drift = drift
+        for passed_s, travel_s in looks:
+            world.monotonic += passed_s
+            world.travel_s = travel_s
+            world.clock.look()
+            assert -0.01 <= world.behind_ms <= travel_s / 2 * (1 + DRIFT) * 1000 + 1.01
+
+
+@pytest.mark.parametrize("set_by_s", [-3.0, -0.1, 0.1, 3.0])
+def test_a_servers_clock_that_was_set_is_taken_from_an_answer_that_was_held_up(
+    monkeypatch: pytest.MonkeyPatch, set_by_s: float
+) -> None:
+    world = World(monkeypatch, travel_s=0.0002)
+    world.clock.sync()
+    world.set_by_s, world.travel_s = set_by_s, 0.08
+    world.clock.look()
+    assert 0 <= world.behind_ms < 80
+
+
+@pytest.mark.parametrize("usual_s", [0.0002, 0.08])
+def test_a_servers_clock_that_was_set_back_a_little_is_met_by_the_next_answer_of_the_usual_length(
+    monkeypatch: pytest.MonkeyPatch, usual_s: float
+) -> None:
+    world = World(monkeypatch, usual_s)
+    world.clock.sync()
+    world.set_by_s, world.travel_s = -0.07, 0.1
+    world.clock.look()
+    world.travel_s = usual_s
+    world.clock.look()
+    assert 0 <= world.behind_ms <= usual_s * 1000 + 1.01
+
+
+def test_of_another_server_that_may_have_taken_over_only_the_answer_counts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = World(monkeypatch, travel_s=0.0002)
+    world.clock.sync()
+    world.set_by_s, world.travel_s = -0.02, 0.08
+    world.clock.forget()
+    world.clock.look()
+    assert 0 <= world.behind_ms < 80
 
 
 def test_a_step_of_the_hosts_clock_moves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
