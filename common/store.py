@@ -92,7 +92,7 @@ class Store:
             by_shard.setdefault(self.shard(task.queue).number, []).append(task)
         for number, mine in by_shard.items():
             shard = self.shards[number]
-            with closing(Writing(shard, mine)) as writing:
+            with closing(Writing(shard, mine, self.persist(shard, shard.now_ms))) as writing:
                 while chunk := writing.next:
                     # The last try must not come later after the first one than that of any other call.
                     patience_s = self.patience_s - writing.waited_s

@@ -37,8 +37,9 @@ class Placed(NamedTuple):
 class Writing:
     """New tasks of one shard on their way; for one thread, and to be closed in the end."""
 
-    def __init__(self, shard: Shard, tasks: Sequence[Placed]) -> None:
-        ordered = _by_page(shard, tasks) if len(tasks) > CHUNK else tasks
+    def __init__(self, shard: Shard, tasks: Sequence[Placed], now_ms: int) -> None:
+        """``now_ms`` is the server's time."""
+        ordered = _by_page(tasks, now_ms) if len(tasks) > CHUNK else tasks
         self._shard = shard
         self._chunks = [ordered[at : at + CHUNK] for at in range(0, len(ordered), CHUNK)]
         self._done = 0
@@ -118,10 +119,10 @@ def _request(shard: Shard, tasks: Sequence[Placed]) -> tuple[list[bytes], list[b
     return [*table.keys, *results], args
 
 
-def _by_page(shard: Shard, tasks: Sequence[Placed]) -> Sequence[Placed]:
+def _by_page(tasks: Sequence[Placed], now_ms: int) -> Sequence[Placed]:
     """Tasks of a page together, since they share its key and its command. What is due, and each page, keeps its order."""
     if len({task.id for task in tasks}) < len(tasks):
         # Of an id that is given twice the first one counts.
         return tasks
-    due = page_of(shard.about_ms())
+    due = page_of(now_ms)
     return sorted(tasks, key=lambda task: max(due, page_of(task.due_ms)))

@@ -17,7 +17,7 @@ from oncue.common.scripts import script
 from oncue.common.store import Store
 from oncue.common.writing import CHUNK, Writing
 from tests.support.link import Request
-from tests.support.product import FixedClock, Hands, Passes, app_on, opened
+from tests.support.product import DAY_MS, FixedClock, Hands, Passes, app_on, opened
 from tests.support.proxy import Proxy
 from tests.support.servers import Monitor, RedisServer
 from tests.support.waiting import eventually, pause
@@ -198,6 +198,21 @@ def test_what_is_due_already_keeps_the_order_in_which_it_was_given(store: Store,
     wanted = [NewTask(clock.ms / 1000 - 60 * (at % 7), at) for at in range(2 * CHUNK)]
     app_on(store).schedule_many(wanted)
     assert drained(Hands(store, ["default"])) == [task.data for task in wanted]
+
+
+@pytest.mark.parametrize("ahead_ms", [-30 * DAY_MS, 30 * DAY_MS])
+def test_a_host_whose_clock_is_wrong_puts_tasks_in_the_order_of_the_servers(
+    valkey: RedisServer, namespace: str, monkeypatch: pytest.MonkeyPatch, ahead_ms: int
+) -> None:
+    now_s, _ = valkey.admin.time()
+    monkeypatch.setattr("oncue.common.clock.host_now_ms", lambda: now_s * SECOND_MS + ahead_ms)
+    due = [NewTask(now_s - 60 * (at % 7), at) for at in range(CHUNK)]
+    later = [NewTask(now_s + 60 * (10 + at % 100), at) for at in range(CHUNKS * CHUNK)]
+    with opened(valkey, namespace) as store, Monitor(valkey) as seen:
+        app_on(store).schedule_many([*later, *due])
+        appended = [one for one in seen.sync() if one.command == "RPUSH" and ":page:" in one.args[0]]
+        assert len(appended) <= 100 + CHUNKS + 1
+        assert drained(Hands(store, ["default"])) == [task.data for task in due]
 
 
 def test_of_an_id_that_is_given_twice_the_first_counts(store: Store, clock: FixedClock) -> None:
