@@ -7,6 +7,7 @@ connection (address, login, TLS, Sentinel), and where no routing is needed comma
 
 import os
 import select
+import threading
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
@@ -22,12 +23,14 @@ _READ_BYTES = 65_536
 class OpenConnection:
     """An open connection of one thread, closed by the first fault of its socket. Replies come in the order of commands."""
 
-    __slots__ = ("_connection", "_poller", "_reader", "_socket")
+    __slots__ = ("_connection", "_dropped", "_poller", "_reader", "_socket")
 
-    def __init__(self, connection: Any) -> None:
+    def __init__(self, connection: Any, dropped: threading.Event) -> None:
+        """``dropped`` is set once connections of its time are not to be used any more."""
         # By name: a connection that connects itself at its first command would not ask Sentinel for the address.
         connection.connect()
         self._connection = connection
+        self._dropped = dropped
         self._socket = connection._sock
         self._reader = hiredis.Reader(
             protocolError=InvalidResponse, replyError=connection._parser.parse_error
@@ -67,6 +70,11 @@ class OpenConnection:
         kind = TimedOut if isinstance(error, TimeoutError) else ConnectionError
         return kind(f"Error while {doing}: {error}")
 
+    @property
+    def is_dropped(self) -> bool:
+        """Whether it may lead to a server that is no primary any more: for the next command there is a better one."""
+        return self._dropped.is_set()
+
     def has_news(self) -> bool:
         """Whether the server has closed it, or it holds what nobody asked for."""
         return bool(self._poller.poll(0))
@@ -90,6 +98,7 @@ class Connections:
         """``make`` gives a new connection of redis-py; no I/O yet."""
         self._make = make
         self._idle: deque[OpenConnection] = deque()
+        self._dropped = threading.Event()
         self._pid = os.getpid()
 
     def execute(self, *command: Any) -> Any:
@@ -97,7 +106,7 @@ class Connections:
         connection = self.take()
         connection.send(command)
         reply = connection.reply()
-        self._idle.append(connection)
+        self.give_back(connection)
         return raised(reply)
 
     def take(self) -> OpenConnection:
@@ -111,14 +120,19 @@ class Connections:
                 if not taken.has_news():
                     return taken
                 taken.close()
-        return OpenConnection(self._make())
+        return OpenConnection(self._make(), self._dropped)
 
     def give_back(self, connection: OpenConnection) -> None:
         """Takes back one on which no reply is still to come."""
-        self._idle.append(connection)
+        if connection.is_dropped:
+            connection.close()
+        else:
+            self._idle.append(connection)
 
     def drop(self) -> None:
-        """Closes the idle ones; those in use belong to other threads, which meet a fault by themselves or do not."""
+        """Closes the idle ones; those in use belong to other threads, and are closed when they come back."""
+        dropped, self._dropped = self._dropped, threading.Event()
+        dropped.set()
         with suppress(IndexError):
             while True:
                 self._idle.pop().close()

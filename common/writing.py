@@ -60,6 +60,9 @@ class Writing:
 
     def answers(self) -> list[int]:
         """What the script answers for each of the next tasks; to be called again after a fault, raised as redis-py does."""
+        if self._connection is not None and self._connection.is_dropped:
+            # Another thread has met a fault. This one may lead to a former primary, which nobody else speaks to.
+            self._give_up(self._connection)
         connection = self._connection = self._connection or self._shard.take()
         answers = written(self._shard, self.next) if connection is None else self._in_turn(connection)
         self._done += 1
@@ -83,10 +86,13 @@ class Writing:
             answers: list[int] = raised(reply)
             return answers
         except BaseException:
-            # What is still to come on it nobody must read as the answer to something else.
-            self._connection, self._sent = None, self._done
-            connection.close()
+            self._give_up(connection)
             raise
+
+    def _give_up(self, connection: OpenConnection) -> None:
+        # What is still to come on it nobody must read as the answer to something else.
+        self._connection, self._sent = None, self._done
+        connection.close()
 
     def close(self) -> None:
         """Gives the connection back once what is under way is answered, so that nothing is written after the call."""

@@ -155,6 +155,47 @@ def test_when_a_call_fails_for_want_of_memory_all_that_it_writes_is_there(
         assert [task.id for task in store.known(shard, firsts, whole=False)] == [firsts[0], firsts[2]]
 
 
+def test_a_call_goes_on_at_the_new_primary_once_another_thread_has_met_the_failover(
+    valkey: RedisServer,
+    tmp_path: Path,
+    proxy: Proxy,
+    store: Store,
+    clock: FixedClock,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The old primary does not know yet, and takes whatever comes over connections that are open."""
+    asked = Writing.answers
+    left = iter((False, True))
+
+    def answers(self: Writing) -> list[int]:
+        found = asked(self)
+        if next(left, False):
+            proxy.lead_to(new.url)
+            other = threading.Thread(target=store.link.reset)
+            other.start()
+            other.join()
+        return found
+
+    monkeypatch.setattr(Writing, "answers", answers)
+    wanted = chunks(clock, -SECOND_MS)
+    with RedisServer("valkey", tmp_path) as new:
+        app_on(store).schedule_many(wanted)
+        assert drained(Hands(store, ["default"])) == [task.data for task in wanted[2 * CHUNK :]]
+    (shard,) = store.shards
+    assert valkey.admin.hlen(shard.keys.records) <= 3 * CHUNK, "what was under way, and nothing behind it"
+
+
+def test_a_connection_in_use_while_its_link_is_reset_is_used_no_more(
+    store: Store, valkey: RedisServer, proxy: Proxy
+) -> None:
+    connection = store.link.take()
+    assert connection
+    store.link.reset()
+    store.link.give_back(connection)
+    eventually(lambda: proxy.connections == 0, what="its end")
+    assert store.link.execute_command("ECHO", "mine") == b"mine"
+
+
 def test_bulk_calls_one_after_the_other_go_over_one_connection(
     store: Store, valkey: RedisServer, clock: FixedClock
 ) -> None:

@@ -69,6 +69,10 @@ class Proxy:
         """RST to both sides of all connections; returns how many there were."""
         return self._do(self._reset_links)
 
+    def lead_to(self, upstream: str) -> None:
+        """New connections go to that server; the others stay where they are."""
+        self._upstream = upstream
+
     def cut_reply(self, match: Callable[[Request], bool] = after_handshake, times: int = 1) -> None:
         """For the next `times` matching requests: the server carries it out, the client gets RST for a reply.
 
