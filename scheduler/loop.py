@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from oncue.common import wait
-from oncue.common.errors import WrongServer
-from oncue.common.faults import FAULTS, Backoff, is_passing
+from oncue.common.anew import begin_anew
+from oncue.common.faults import Backoff
 from oncue.common.pages import Head, head_of
 from oncue.common.shard import Shard
 from oncue.common.wait import NOTHING, BlockingRead, Nudge
@@ -146,14 +146,7 @@ class Loop:
 
     def _begin_anew(self, error: Exception, pause_s: float) -> None:
         self._health(False)
-        if isinstance(error, (*FAULTS, WrongServer)):
-            log = _log.warning if is_passing(error) else _log.error
-            log("%s; trying again in %.0f ms", self.shard.link.named(error), pause_s * 1000)
-        else:
-            _log.error("a fault of the scheduler's own; going on in %.0f ms", pause_s * 1000, exc_info=error)
-        self._read.close()
-        self.shard.link.reset()
-        self.shard.server_clock.forget()
+        begin_anew(self.shard, self._read, error, pause_s, _log)
         self._fire.begin_anew()
         self._last_id = b""
         self._nudge.wait_s(pause_s)

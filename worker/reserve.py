@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from oncue.common import record, wait
+from oncue.common.anew import begin_anew
 from oncue.common.clock import monotonic_s
-from oncue.common.errors import BadInput, WrongServer
-from oncue.common.faults import FAULTS, Backoff, is_passing
+from oncue.common.errors import BadInput
+from oncue.common.faults import Backoff
 from oncue.common.shard import Shard
 from oncue.common.task import DEFAULT_PRIORITY, Task
 from oncue.common.wait import NOTHING, BlockingRead, Nudge
@@ -207,14 +208,7 @@ class Reserver:
 
     def _begin_anew(self, error: Exception, pause_s: float) -> None:
         self._health(False)
-        if isinstance(error, (*FAULTS, WrongServer)):
-            log = _log.warning if is_passing(error) else _log.error
-            log("%s; trying again in %.0f ms", self.shard.link.named(error), pause_s * 1000)
-        else:
-            _log.error("a fault of the worker's own; going on in %.0f ms", pause_s * 1000, exc_info=error)
-        self._read.close()
-        self.shard.link.reset()
-        self.shard.server_clock.forget()
+        begin_anew(self.shard, self._read, error, pause_s, _log)
         self._nudge.wait_s(pause_s)
 
     def stop(self) -> None:
