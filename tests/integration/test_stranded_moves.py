@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import pytest
@@ -71,6 +72,23 @@ def ran(hands: Hands) -> list[int]:
     return sorted(int(task.planned_at.timestamp() * 1000 - START_MS) // HOUR_MS for task in tasks if task.planned_at)  # fmt: skip
 
 
+def move(app: App, name: str, queue: str, at: int, meanwhile: Callable[[], object]) -> bool:
+    """Moves a schedule while something else happens before one of its calls of scripts; whether there were so many."""
+    call, left = Shard.call, at
+
+    def counted(shard: Shard, *asked: Any) -> Any:
+        nonlocal left
+        left -= 1
+        if left == 0:
+            meanwhile()
+        return call(shard, *asked)
+
+    with pytest.MonkeyPatch.context() as patch, suppress(WrongState, NotFound):
+        patch.setattr(Shard, "call", counted)
+        app.schedules.change(name, queue=queue)
+    return left <= 0
+
+
 @pytest.mark.parametrize("is_paused", [False, True])
 def test_what_a_killed_program_was_moving_goes_on_with_the_next_scheduler_and_each_tick_runs_once(
     app: App, store: Store, valkey: RedisServer, namespace: str, clock: FixedClock, is_paused: bool
@@ -113,59 +131,40 @@ def test_what_a_killed_program_was_moving_goes_on_with_the_next_scheduler_and_ea
 
 
 def test_a_scheduler_that_starts_between_any_two_calls_of_a_move_doubles_and_loses_no_tick(
-    app: App, store: Store, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
+    app: App, store: Store, clock: FixedClock
 ) -> None:
-    queues, call = queues_of(store), Shard.call
+    queues = queues_of(store)
     hands = Hands(store, queues)
     for at in range(1, 40):
-        name, clock.ms, left = f"one-{at}", START_MS, at
+        name, clock.ms = f"one-{at}", START_MS
         app.schedules.create(name, cron="0 * * * *", queue=queues[0], overlap="allow")
-
-        def counted(shard: Shard, *asked: Any) -> Any:
-            nonlocal left
-            left -= 1
-            if left == 0:
-                take_back(store)
-            return call(shard, *asked)
-
-        monkeypatch.setattr(Shard, "call", counted)
-        with suppress(WrongState):
-            app.schedules.change(name, queue=queues[1])
-        monkeypatch.undo()
+        was_met = move(app, name, queues[1], at, partial(take_back, store))
         for hour in (1, 2):
             clock.ms = START_MS + hour * HOUR_MS
             Passes(store)()
             assert ran(hands) == [hour], at
         assert app.schedules.get(name).state == "active", at
         app.schedules.remove(name)
-        if left > 0:
+        if not was_met:
             return
     raise AssertionError("the move had no end")
 
 
 @pytest.mark.parametrize("is_removed_before", [False, True])
 def test_what_is_removed_for_good_between_any_two_calls_of_a_move_does_not_come_back(
-    app: App, store: Store, monkeypatch: pytest.MonkeyPatch, is_removed_before: bool
+    app: App, store: Store, is_removed_before: bool
 ) -> None:
-    queues, call = queues_of(store), Shard.call
+    queues = queues_of(store)
+
+    def remove(name: str) -> None:
+        if is_removed_before:
+            app.schedules.remove(name)
+        app.schedules.remove(name, for_good=True)
+
     for at in range(1, 40):
-        name, left = f"one-{at}", at
+        name = f"one-{at}"
         app.schedules.create(name, cron="0 * * * *", queue=queues[0])
-
-        def counted(shard: Shard, *asked: Any, name: str = name) -> Any:
-            nonlocal left
-            left -= 1
-            if left == 0:
-                if is_removed_before:
-                    app.schedules.remove(name)
-                app.schedules.remove(name, for_good=True)
-            return call(shard, *asked)
-
-        monkeypatch.setattr(Shard, "call", counted)
-        with suppress(WrongState, NotFound):
-            app.schedules.change(name, queue=queues[1])
-        monkeypatch.undo()
-        if left > 0:
+        if not move(app, name, queues[1], at, partial(remove, name)):
             assert app.schedules.get(name).state == "active"
             return
         assert name not in all_by_name(store), at
@@ -241,29 +240,17 @@ def test_what_moves_while_it_is_removed_is_removed_where_it_has_come_to(
 
 
 def test_a_slow_move_does_not_put_a_second_one_beside_what_has_gone_to_a_third_shard_meanwhile(
-    valkey: RedisServer, namespace: str, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
+    valkey: RedisServer, namespace: str, clock: FixedClock
 ) -> None:
-    call = Shard.call
     with opened(valkey, namespace, shards=3, clock=clock) as store:
         app, queues = app_on(store), queues_of(store)
         for at in range(1, 40):
-            name, left = f"one-{at}", at
+            name = f"one-{at}"
             app.schedules.create(name, cron="0 * * * *", queue=queues[0])
-
-            def counted(shard: Shard, *asked: Any, name: str = name) -> Any:
-                nonlocal left
-                left -= 1
-                if left == 0:
-                    app.schedules.change(name, queue=queues[2])
-                return call(shard, *asked)
-
-            monkeypatch.setattr(Shard, "call", counted)
-            with suppress(WrongState):
-                app.schedules.change(name, queue=queues[1])
-            monkeypatch.undo()
+            was_met = move(app, name, queues[1], at, partial(app.schedules.change, name, queue=queues[2]))
             (_,) = all_by_name(store)[name]
             assert app.schedules.get(name).state == "active", at
-            if left > 0:
+            if not was_met:
                 return
         raise AssertionError("the move had no end")
 
