@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from threading import Event
 from typing import Any
@@ -24,6 +23,7 @@ from tests.support.product import (
     running,
 )
 from tests.support.servers import Server
+from tests.support.waiting import eventually
 
 MakeHands = Callable[..., Hands]
 
@@ -153,7 +153,7 @@ def test_a_running_task_that_was_cancelled_ends_when_its_handler_fails(real: App
         assert begun.wait(20)
         assert real.cancel(task_id) is False
         cancelled.set()
-        until(lambda: real.get(task_id).state == "cancelled", 5)
+        eventually(lambda: real.get(task_id).state == "cancelled", 5)
     assert runs == [1]
 
 
@@ -170,7 +170,7 @@ def test_a_handler_sees_that_it_is_cancelled_and_may_give_its_task_back(real: Ap
         assert begun.wait(20)
         assert real.cancel(task_id) is False
         assert seen.wait(20)
-        until(lambda: real.get(task_id).state == "done")
+        eventually(lambda: real.get(task_id).state == "done")
 
 
 @pytest.mark.parametrize("raises", [True, False])
@@ -195,11 +195,11 @@ def test_a_cancel_interrupts_a_running_handler_that_asks_for_it_and_no_other(rea
         assert begun.wait(20)
         assert real.cancel(task_id) is False
         if not raises:
-            until(lambda: real.get(task_id).reason == "cancel wished")
+            eventually(lambda: real.get(task_id).reason == "cancel wished")
             go_on.set()
-        until(lambda: real.get(task_id).state == ("cancelled" if raises else "done"))
+        eventually(lambda: real.get(task_id).state == ("cancelled" if raises else "done"))
         after = real.schedule_task(None, "next")
-        until(lambda: real.get(after).state == "done")
+        eventually(lambda: real.get(after).state == "done")
     assert ended == ["interrupted" if raises else "ran to its end"]
 
 
@@ -222,7 +222,7 @@ def test_a_handler_extends_and_releases_its_lease(real: App) -> None:
     with running(real.store, handlers={"default": handler}, threads=1):
         assert refused.wait(20)
         assert done.wait(20)
-        until(lambda: real.get(task_id).state == "done")
+        eventually(lambda: real.get(task_id).state == "done")
     assert attempts == [1, 1]
 
 
@@ -271,13 +271,6 @@ def test_nobody_extends_a_lease_outside_of_a_worker() -> None:
         task.extend(5)
     with pytest.raises(BadInput):
         task.extend(0)
-
-
-def until(true: Callable[[], bool], within_s: float = 20) -> None:
-    ends = time.monotonic() + within_s
-    while not true():
-        assert time.monotonic() < ends
-        time.sleep(0.01)
 
 
 # ---- the dead

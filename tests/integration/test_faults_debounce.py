@@ -13,6 +13,7 @@ from oncue import App, BadInput, Task, WrongState
 from oncue.common.store import Store
 from tests.support.product import START_MS, FixedClock, Hands, Passes, app_on, opened, running
 from tests.support.servers import RedisServer
+from tests.support.waiting import eventually
 
 MakeHands = Callable[..., Hands]
 
@@ -111,10 +112,7 @@ def test_a_call_while_the_task_runs_makes_a_new_task(valkey: RedisServer, namesp
             second = app.schedule_task(None, 2, debounce="K")
             assert second != first
             go_on.set()
-            ends = time.monotonic() + 20
-            while app.get(second).state != "done":
-                assert time.monotonic() < ends
-                time.sleep(0.01)
+            eventually(lambda: app.get(second).state == "done", 20)
     assert seen == [1, 2]
 
 
