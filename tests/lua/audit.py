@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
-from tests.lua.support import Lua
+from tests.lua.scripts import Lua
 
 CONSTANT = {b"seq", b"served", b"counts", b"bands", b"armed", b"notify"}
 """Keys whose size depends on the queues and settings alone, not on the tasks there ever were."""

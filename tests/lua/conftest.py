@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.lua.audit import audit
-from tests.lua.support import Lua
+from tests.lua.scripts import Lua
 from tests.support.servers import Server
 
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from hypothesis.stateful import RuleBasedStateMachine, invariant
 
-from tests.lua.support import Asked, Held, Lua, Task
+from tests.lua.scripts import Lua
+from tests.lua.tasks import Asked, Held, Task
 from tests.lua.wander import CHANCE, step
 from tests.lua.ways import WAYS
 

@@ -10,22 +10,11 @@ from redis.exceptions import ResponseError
 
 import oncue.lua
 from oncue.common.keys import page_of
-from tests.lua.support import (
-    KEEP,
-    LEASE,
-    MANY,
-    NOW,
-    RULES,
-    ZONE,
-    Arg,
-    Asked,
-    Call,
-    Held,
-    Lua,
-    Task,
-    far,
-    tasks,
-)
+from tests.lua.calls import Arg, Call
+from tests.lua.instants import KEEP, LEASE, NOW, far
+from tests.lua.schedule_calls import RULES, ZONE
+from tests.lua.scripts import Lua
+from tests.lua.tasks import MANY, Asked, Held, Task, tasks
 
 DUE = NOW + 1000
 FAR = far()

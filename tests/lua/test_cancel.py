@@ -6,7 +6,9 @@ import pytest
 
 from oncue.common.keys import page_of
 from tests.lua.audit import audit, leftovers
-from tests.lua.support import KEEP, LEASE, MANY, NOW, Lua, Task, far, opening, tasks
+from tests.lua.instants import KEEP, LEASE, NOW, far, opening
+from tests.lua.scripts import Lua
+from tests.lua.tasks import MANY, Task, tasks
 
 DUE = NOW + 1000
 FAR = far()

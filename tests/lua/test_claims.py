@@ -8,7 +8,9 @@ import pytest
 
 from oncue.common.scripts import script
 from tests.lua.audit import audit, leftovers
-from tests.lua.support import KEEP, NOW, Asked, Held, Lua, Task, far, opening, tasks
+from tests.lua.instants import KEEP, NOW, far, opening
+from tests.lua.scripts import Lua
+from tests.lua.tasks import Asked, Held, Task, tasks
 from tests.support.servers import RedisServer
 
 DUE = NOW + 1000

@@ -7,7 +7,9 @@ import json
 import pytest
 
 from tests.lua.audit import audit, leftovers
-from tests.lua.support import KEEP, LEASE, NOW, Asked, Lua, Task
+from tests.lua.instants import KEEP, LEASE, NOW
+from tests.lua.scripts import Lua
+from tests.lua.tasks import Asked, Task
 
 STEP = 5000
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.lua.audit import leftovers
-from tests.lua.support import KEEP, LEASE, NOW, Call, Held, Lua, Task
+from tests.lua.calls import Call
+from tests.lua.instants import KEEP, LEASE, NOW
+from tests.lua.scripts import Lua
+from tests.lua.tasks import Held, Task
 
 NONCE = b"12345678"
 

@@ -8,7 +8,10 @@ import pytest
 from redis.exceptions import ResponseError
 
 from oncue.common.keys import page_of
-from tests.lua.support import KEEP, LEASE, NOW, Asked, Call, Held, Lua, Task, far, tasks
+from tests.lua.calls import Call
+from tests.lua.instants import KEEP, LEASE, NOW, far
+from tests.lua.scripts import Lua
+from tests.lua.tasks import Asked, Held, Task, tasks
 
 LATER = NOW + 5000
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.lua.audit import audit
-from tests.lua.support import KEEP, Held, Lua, Task, fired
+from tests.lua.instants import KEEP
+from tests.lua.schedule_calls import fired
+from tests.lua.scripts import Lua
+from tests.lua.tasks import Held, Task
 from tests.lua.test_overlap import STEP, at, fire, ids, tick
 
 

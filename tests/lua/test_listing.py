@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.lua.support import NOW, Lua, Task
+from tests.lua.instants import NOW
+from tests.lua.scripts import Lua
+from tests.lua.tasks import Task
 
 KIB = b"x" * 1024
 

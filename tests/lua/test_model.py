@@ -13,8 +13,10 @@ from hypothesis.stateful import invariant, run_state_machine_as_test
 
 from oncue.common.keys import page_of
 from tests.lua.audit import audit, leftovers
+from tests.lua.instants import KEEP, LEASE, NOW
 from tests.lua.line import LONGEST, Line
-from tests.lua.support import KEEP, LEASE, NOW, Asked, Held, Lua, Task
+from tests.lua.scripts import Lua
+from tests.lua.tasks import Asked, Held, Task
 from tests.lua.wander import CHANCE, step, wander
 from tests.lua.ways import WAYS
 from tests.support.servers import Server

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.lua.support import NOW, Lua, Task
+from tests.lua.instants import NOW
+from tests.lua.scripts import Lua
+from tests.lua.tasks import Task
 
 TICK, LATER = NOW + 1000, NOW + 61_000
 

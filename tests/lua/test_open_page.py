@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from oncue.common.keys import page_of
-from tests.lua.support import KEEP, MANY, NOW, Lua, Task, far, opening, tasks
+from tests.lua.instants import KEEP, NOW, far, opening
+from tests.lua.scripts import Lua
+from tests.lua.tasks import MANY, Task, tasks
 
 DUE = far()
 PAGE = page_of(DUE)

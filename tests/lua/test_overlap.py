@@ -7,7 +7,10 @@ from collections.abc import Callable
 import pytest
 
 from tests.lua.audit import audit
-from tests.lua.support import KEEP, LEASE, NOW, RULES, ZONE, Held, Lua, Task, Tick, fired
+from tests.lua.instants import KEEP, LEASE, NOW
+from tests.lua.schedule_calls import RULES, ZONE, Tick, fired
+from tests.lua.scripts import Lua
+from tests.lua.tasks import Held, Task
 
 TICK = NOW + 1000
 STEP = 60_000

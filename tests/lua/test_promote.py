@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.lua.support import MANY, NOW, Lua, Task, head, tasks
+from tests.lua.calls import head
+from tests.lua.instants import NOW
+from tests.lua.scripts import Lua
+from tests.lua.tasks import MANY, Task, tasks
 
 DUE = NOW + 1000
 LONE = 8

@@ -15,7 +15,9 @@ from oncue.common.record import FORMAT, pack, unpack
 from oncue.common.scripts import script
 from oncue.common.task import State
 from tests.lua import protocol
-from tests.lua.support import NOW, Lua, Task
+from tests.lua.instants import NOW
+from tests.lua.scripts import Lua
+from tests.lua.tasks import Task
 from tests.support.servers import RedisServer
 
 TYPES = ("hash", "list", "sorted set", "string", "stream")

@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.lua.audit import leftovers
-from tests.lua.support import KEEP, LEASE, NOW, Asked, Lua, Task, head, tasks
+from tests.lua.calls import head
+from tests.lua.instants import KEEP, LEASE, NOW
+from tests.lua.scripts import Lua
+from tests.lua.tasks import Asked, Task, tasks
 
 ENDED = NOW + LEASE
 

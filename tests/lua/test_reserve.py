@@ -6,7 +6,9 @@ from collections import Counter
 
 import pytest
 
-from tests.lua.support import LEASE, MANY, NOW, Asked, Lua, Task, tasks
+from tests.lua.instants import LEASE, NOW
+from tests.lua.scripts import Lua
+from tests.lua.tasks import MANY, Asked, Task, tasks
 
 DUE = NOW + 1000
 LONE = 8

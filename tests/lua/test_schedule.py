@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from oncue.common.keys import PAGE_MS, page_of
-from tests.lua.support import NOW, Asked, Lua, Task, far, opening, tasks
+from tests.lua.instants import NOW, far, opening
+from tests.lua.scripts import Lua
+from tests.lua.tasks import Asked, Task, tasks
 
 LONE = 8
 

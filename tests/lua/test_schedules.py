@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.lua.support import NOW, RULES, ZONE, Lua, Task, fired, head
+from tests.lua.calls import head
+from tests.lua.instants import NOW
+from tests.lua.schedule_calls import RULES, ZONE, fired
+from tests.lua.scripts import Lua
+from tests.lua.tasks import Task
 
 TICK, NEXT = NOW + 1000, NOW + 61_000
 

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from tests.lua import states
+from tests.lua.calls import Call
+from tests.lua.scripts import Lua
 from tests.lua.states import Move, declared
-from tests.lua.support import Call, Lua
 from tests.lua.walk import walk
 
 UNSEEN = {"open_page": {Move("delayed", "ready")}}

@@ -6,7 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.lua.support import KEEP, NOW, Lua, Task, far
+from tests.lua.instants import KEEP, NOW, far
+from tests.lua.scripts import Lua
+from tests.lua.tasks import Task
 
 NONCE, ANOTHER = b"12345678", b"another!"
 STEP = 5000

@@ -5,22 +5,10 @@ from __future__ import annotations
 from itertools import count
 
 from oncue.common.keys import PAGE_MS, page_of
-from tests.lua.support import (
-    KEEP,
-    LEASE,
-    MANY,
-    NOW,
-    RULES,
-    ZONE,
-    Asked,
-    Lua,
-    Task,
-    Tick,
-    far,
-    fired,
-    opening,
-    tasks,
-)
+from tests.lua.instants import KEEP, LEASE, NOW, far, opening
+from tests.lua.schedule_calls import RULES, ZONE, Tick, fired
+from tests.lua.scripts import Lua
+from tests.lua.tasks import MANY, Asked, Task, tasks
 
 DUE = NOW + 1000
 FAR = far()

@@ -6,7 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tests.lua.support import Call, Held, Lua
+from tests.lua.calls import Call
+from tests.lua.scripts import Lua
+from tests.lua.tasks import Held
 
 
 @dataclass(frozen=True)
