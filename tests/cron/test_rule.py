@@ -86,6 +86,13 @@ def test_jitter_that_is_longer_than_the_interval_is_warned_of(timing: dict[str, 
     assert rule(**timing, jitter_s=300.0).warnings == []
 
 
+def test_a_time_of_a_day_that_never_came_is_excluded_with_the_date_on_which_it_runs() -> None:
+    apia: dict[str, Any] = {"cron": "30 2 * * *", "timezone": "Pacific/Apia"}
+    moved, own = "2011-12-30T10:00:00", "2011-12-30T12:30:00"  # both on the 31st in Apia
+    assert next_ticks(rule(**apia, exclude=("2011-12-30",)), "2011-12-30T00:00", 2) == [moved, own]
+    assert next_ticks(rule(**apia, exclude=("2011-12-31",)), "2011-12-30T00:00", 1) == ["2011-12-31T12:30:00"]
+
+
 def test_excluded_dates_that_either_day_field_matches_are_warned_of() -> None:
     timing: dict[str, Any] = {"cron": "0 9 * * *", "calendars": {"firstmon": ("2026-12-25", "* * 1-7 * mon")}}
     own, named = rule(**timing, exclude=("* * 13 * fri", "firstmon", "* * 13 * *")).warnings
