@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from bench.figures import Cell, ratio, shown
+from bench.figures import MARKS, Cell, Figure, ratio, shown
 
 
 def main(source: Path, wanted: list[str]) -> None:
@@ -21,25 +21,26 @@ def main(source: Path, wanted: list[str]) -> None:
 
 def markdown(experiment: dict[str, Any]) -> str:
     """One table, and below it what its figures mean."""
-    figures, rows = experiment["figures"], experiment["rows"]
+    figures, rows = [Figure(**figure) for figure in experiment["figures"]], experiment["rows"]
     base = rows.get("oncue", {})
-    head = "".join(f"| {figure['name']}{_unit(figure['unit'])} " for figure in figures)
+    head = "".join(f"| {figure.title}{_unit(figure.unit)} " for figure in figures)
     lines = [f"| {head}|", "|---" * (len(figures) + 1) + "|"]
     for peer, cells in rows.items():
         words = (
-            _cell(cells.get(figure["name"]), base.get(figure["name"]), peer == "oncue") for figure in figures
+            _cell(figure, cells.get(figure.name), base.get(figure.name), peer == "oncue")
+            for figure in figures
         )
         lines.append(f"| {peer} | {' | '.join(words)} |")
-    means = "; ".join(f"*{figure['name']}*: {figure['means']}" for figure in figures)
-    return "\n".join([*lines, "", f"{means}.", ""])
+    means = "; ".join(f"*{figure.name}*: {figure.means}" for figure in figures)
+    return "\n".join([*lines, "", f"{MARKS}. {means}.", ""])
 
 
 def _unit(unit: str) -> str:
     return f", {unit}" if unit else ""
 
 
-def _cell(cell: Cell | None, base: Cell | None, is_base: bool) -> str:
-    beside = "" if is_base else ratio(cell, base)
+def _cell(figure: Figure, cell: Cell | None, base: Cell | None, is_base: bool) -> str:
+    beside = "" if is_base else ratio(figure, cell, base)
     return f"{shown(cell)} ({beside})" if beside else shown(cell)
 
 
