@@ -10,20 +10,32 @@ from bench.session import Session
 
 TITLE = "crash: kill -9, with others of the same role at hand"
 AT_ONCE = True
+TIMES = 3
+SEEN = 4
+BEFORE_S = 0.03
 FIGURES = [
-    Figure("worker", "s", "from the kill until the task that was running starts again"),
+    Figure(
+        "worker",
+        "s",
+        "from the kill until the task that was running starts again; killed once, 1 s after the task's start, so "
+        "early in a lease or time-out where there is one",
+    ),
     Figure(
         "scheduler",
         "ms",
-        "lateness of the worst of two delayed tasks, when the process that they wait for was killed 30 ms "
-        "before; the worst of three times",
+        f"lateness of the later of two delayed tasks, when one of the processes that see to delayed tasks was killed "
+        f"{BEFORE_S * 1000:g} ms before; the worst of {TIMES} times; the first time it was the only one when they were "
+        f"scheduled, so they wait in it if they wait in a process",
     ),
-    Figure("tick", "ms", "lateness of a tick of a schedule, when the scheduler was killed 30 ms before"),
+    Figure(
+        "tick",
+        "ms",
+        f"lateness of a tick of a schedule, by the earliest of the {SEEN} before it, when the scheduler that was "
+        f"there longest was killed {BEFORE_S * 1000:g} ms before; below zero it came earlier than those",
+        "",
+    ),
 ]
-TIMES = 3
 EVERY_S = 4.0
-SEEN = 4
-BEFORE_S = 0.03
 SETTLE_S = 15.0
 """All peers start at once; until they are quiet, their lateness would be each other's."""
 
