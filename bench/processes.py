@@ -4,15 +4,17 @@ import os
 import shutil
 import signal
 import subprocess
+import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 import psutil
 
-from bench.reaper import Reaper
+from bench import reaper
 
-_reaper = Reaper()
+_starting = threading.Lock()
+_running: set["subprocess.Popen[bytes]"] = set()
 
 
 def start(
@@ -22,7 +24,8 @@ def start(
     program = shutil.which(command[0], path=environment.get("PATH"))
     if program is None:
         raise FileNotFoundError(f"{command[0]} is not in this peer's environment")
-    with log.open("ab") as file:
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with _starting, log.open("ab") as file:
         process = subprocess.Popen(
             [program, *command[1:]],
             env=dict(environment),
@@ -32,12 +35,16 @@ def start(
             stdin=pipes.get("stdin", subprocess.DEVNULL),
             start_new_session=True,
         )
-    _reaper.tell("+", process.pid)
+        reaper.watch(process.pid)
+        _running.add(process)
     return process
 
 
 def family(process: "subprocess.Popen[bytes]") -> list[psutil.Process]:
     """The process and all its descendants that live."""
+    if process.returncode is not None:
+        # Waited for: its number may be somebody else's by now.
+        return []
     try:
         root = psutil.Process(process.pid)
         return [root, *root.children(recursive=True)]
@@ -45,15 +52,31 @@ def family(process: "subprocess.Popen[bytes]") -> list[psutil.Process]:
         return []
 
 
+def has_ended(process: "subprocess.Popen[bytes]") -> bool:
+    """Asked without waiting for it, so that its number stays its own while something of its group may be left."""
+    if process.returncode is not None:
+        return True
+    return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
 def kill(process: "subprocess.Popen[bytes]") -> None:
-    """SIGKILL to the process and its descendants at one stroke."""
+    """SIGKILL to the process, its descendants and what they left in its group, at one stroke; none if it was waited for."""
     for member in family(process):
-        try:
+        with suppress(psutil.NoSuchProcess):
             member.kill()
-        except psutil.NoSuchProcess:
-            continue
+    if process.returncode is None:
+        # Until it is waited for, its number is no other group's.
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-    _reaper.tell("-", process.pid)
+    _running.discard(process)
+
+
+def end_all() -> None:
+    """Ends all that was started here and lets nothing start any more: what a run that is broken off does at last."""
+    _starting.acquire()
+    for process in tuple(_running):
+        kill(process)
 
 
 class Group:
@@ -87,18 +110,16 @@ class Group:
         """For each member its resident memory, followed by that of each of its descendants."""
         return [[_memory(member) for member in family(process)] for process in self.members]
 
-    def dead(self) -> list[int]:
-        """Exit codes of the members that have ended."""
-        return [process.returncode for process in self.members if process.poll() is not None]
+    def ended(self) -> list["subprocess.Popen[bytes]"]:
+        """The members that have ended, not yet waited for."""
+        return [process for process in self.members if has_ended(process)]
 
     def bury(self) -> int:
         """Lets go of the members that have ended, with what they left running; how many."""
-        ended = [process for process in self.members if process.poll() is not None]
+        ended = self.ended()
         for process in ended:
             self.members.remove(process)
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            _reaper.tell("-", process.pid)
+            kill(process)
         return len(ended)
 
     def stop(self) -> None:

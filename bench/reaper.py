@@ -1,44 +1,44 @@
-"""Ends what a killed benchmark has left: it outlives its parent just long enough to end the parent's process groups.
+"""Ends what a benchmark or the tests started when they die without a last word: a time-out's os._exit, a SIGKILL.
 
-Lines on standard input: ``+GROUP`` for one that was started, ``-GROUP`` for one that has ended.
+Runs as a process of its own, fed through a pipe that only its parent holds; its end of file is the news of the death.
 """
 
-import os
-import signal
+from __future__ import annotations
+
+import contextlib
 import subprocess
 import sys
-from contextlib import suppress
+import threading
+
+import psutil
+
+_starting = threading.Lock()
+_reaper: subprocess.Popen[bytes] | None = None
 
 
-def reap() -> None:
-    """Follows the lines until the parent is gone, then ends the groups that are left."""
-    # Ctrl-C is for the parent.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    groups: set[int] = set()
-    for line in sys.stdin:
-        (groups.add if line[0] == "+" else groups.discard)(int(line[1:]))
-    for group in groups:
-        with suppress(ProcessLookupError):
-            os.killpg(group, signal.SIGKILL)
-
-
-class Reaper:
-    """The process, from the parent's side; started with the first group."""
-
-    def __init__(self) -> None:
-        self._process: subprocess.Popen[str] | None = None
-
-    def tell(self, sign: str, group: int) -> None:
-        """``+`` or ``-`` and a process group."""
-        if self._process is None:
-            command = [sys.executable, "-m", "bench.reaper"]
-            self._process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, text=True, start_new_session=True
+def watch(pid: int) -> None:
+    """End the process of this pid, and its descendants, if this process dies before it."""
+    global _reaper
+    with _starting:
+        if _reaper is None:
+            # A session of its own, or Ctrl-C in the terminal would end the reaper before its work begins.
+            _reaper = subprocess.Popen(
+                [sys.executable, __file__], stdin=subprocess.PIPE, start_new_session=True, bufsize=0
             )
-        assert self._process.stdin is not None
-        self._process.stdin.write(f"{sign}{group}\n")
-        self._process.stdin.flush()
+        assert _reaper.stdin is not None
+        # The start time tells this process from a later one that is given the same pid.
+        _reaper.stdin.write(f"{pid} {psutil.Process(pid).create_time()}\n".encode())
+
+
+def _reap() -> None:
+    watched = [line.split() for line in sys.stdin]
+    for pid, created in watched:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process = psutil.Process(int(pid))
+            if process.create_time() == float(created):
+                for member in (*process.children(recursive=True), process):
+                    member.kill()
 
 
 if __name__ == "__main__":
-    reap()
+    _reap()

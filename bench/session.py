@@ -1,6 +1,7 @@
 """One measurement's surroundings: a fresh server, one peer's client, and its workers and schedulers."""
 
 import json
+import select
 import subprocess
 import tempfile
 from pathlib import Path
@@ -13,6 +14,9 @@ from bench.stall import Stall
 
 THREADS = 10
 _WARM_S = 60.0
+_PATIENCE_S = 240.0
+"""What a client may take for an answer beyond the time that the request gives it; the longest without one cancels 100,000
+tasks one by one."""
 
 
 class PeerFailed(Exception):
@@ -20,23 +24,25 @@ class PeerFailed(Exception):
 
 
 class Session:
-    """A context: everything that was started in it ends with it, and its directory goes."""
+    """A context: everything that was started in it ends with it, and its directory goes; ``log`` stays."""
 
-    def __init__(self, where: Place, aof: bool = False) -> None:
+    def __init__(self, where: Place, parent: Path, log: Path, aof: bool = False) -> None:
         self._where = where
-        self._folder = tempfile.TemporaryDirectory(prefix="bench-")
+        self._folder = tempfile.TemporaryDirectory(prefix="bench-", dir=parent)
         self.out = Path(self._folder.name)
-        self._log = self.out / "log"
+        self._log = log
         self.server = Server(self.out, aof)
         self.workers = processes.Group()
         self.schedulers = processes.Group()
+        self._beside = processes.Group()
         self._client: subprocess.Popen[bytes] | None = None
+        self._asked_s = 0.0
         self._warm_ups = 0
 
     def __enter__(self) -> Self:
         try:
             self.server.start()
-            self.open_client()
+            self._open_client()
             self.about = self.ask("describe", threads=THREADS)
         except BaseException:
             self._end()
@@ -47,22 +53,19 @@ class Session:
         self._end()
 
     def _end(self) -> None:
-        for group in (self.workers, self.schedulers):
+        for group in (self.workers, self.schedulers, self._beside):
             group.stop()
-        if self._client is not None:
-            processes.kill(self._client)
         self.server.stop()
         self._folder.cleanup()
 
     def _variables(self) -> dict[str, str]:
         return {**self._where.variables, "BENCH_URL": self.server.url, "BENCH_OUT": str(self.out)}
 
-    def open_client(self) -> None:
-        """Starts the process that schedules, a new one if there was one."""
-        if self._client is not None:
-            processes.kill(self._client)
+    def _open_client(self) -> None:
+        """Starts the process that schedules."""
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-        self._client = processes.start(self._where.side, self._variables(), ROOT, self._log, **pipes)
+        client = processes.start(self._where.side, self._variables(), ROOT, self._log, **pipes)
+        self._client = self._beside.add(client)
 
     def send(self, do: str, **request: Any) -> None:
         """Asks the client process for something; ``answer`` waits for it."""
@@ -70,11 +73,15 @@ class Session:
         assert pipe, "no client"
         pipe.write(json.dumps({"do": do, **request}).encode() + b"\n")
         pipe.flush()
+        self._asked_s = request.get("most_s", request.get("seconds", 0.0))
 
     def answer(self) -> dict[str, Any]:
         """The answer to ``send``; raises PeerFailed."""
         pipe = self._client and self._client.stdout
         assert pipe, "no client"
+        most_s = self._asked_s + _PATIENCE_S
+        if not select.select([pipe], [], [], most_s)[0]:
+            raise PeerFailed(f"its client gave no answer within {most_s:g} s")
         line = pipe.readline()
         found: dict[str, Any] = (
             json.loads(line) if line else {"error": f"its client died: {self.last_words()}"}
@@ -87,11 +94,6 @@ class Session:
         """Both."""
         self.send(do, **request)
         return self.answer()
-
-    def client_pid(self) -> int:
-        """The process that schedules."""
-        assert self._client, "no client"
-        return self._client.pid
 
     def last_words(self) -> str:
         """The end of what the peer's processes have written."""
@@ -128,8 +130,8 @@ class Session:
         number = self._warm_ups
         self.ask("marks", dues=[None], first=number)
         if not self.wait(lambda: any(mark.number == number for mark in self.marks()), _WARM_S):
-            dead = self.workers.dead() or self.schedulers.dead()
-            raise PeerFailed(f"no task ran within {_WARM_S:g} s (ended: {dead}); {self.last_words()}")
+            ended = len(self.workers.ended()) + len(self.schedulers.ended())
+            raise PeerFailed(f"no task ran within {_WARM_S:g} s ({ended} ended); {self.last_words()}")
 
     def marks(self) -> list[traces.Mark]:
         """All starts of marked tasks."""
@@ -148,7 +150,9 @@ class Session:
 
     def stall(self) -> Stall:
         """Starts the PINGs beside."""
-        return Stall(self.server.port, self._variables(), ROOT, self._log)
+        stall = Stall(self.server.port, self._variables(), ROOT, self._log)
+        self._beside.add(stall.process)
+        return stall
 
     wait = staticmethod(traces.wait)
 

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
+from bench.ports import free_port
 from oncue import App
 from oncue.common import record
 from oncue.common.task import instant
 from tests.support.commands import Ended, ended
-from tests.support.ports import free_port
 from tests.support.processes import Process
 from tests.support.product import Hands
 from tests.support.servers import RedisServer

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from bench.ports import free_port
 from oncue import App, BadInput, NewTask, Task
 from oncue.common import address, link, wait
 from oncue.common.clock import monotonic_s
 from oncue.common.retry import RetryPolicy
 from oncue.common.store import Store
-from tests.support.ports import free_port
 from tests.support.product import app_on, opened, running
 from tests.support.proxy import Proxy
 from tests.support.servers import Cluster, RedisServer, SentinelSet

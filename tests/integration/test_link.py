@@ -13,11 +13,11 @@ from urllib.parse import quote
 
 import pytest
 
+from bench.ports import free_port
 from oncue import App, BadInput, OncueError, StoreUnavailable, WrongServer
 from oncue.common import address
 from oncue.common.link import Link
 from oncue.common.store import Store
-from tests.support.ports import free_port
 from tests.support.product import app_on
 from tests.support.servers import RedisServer
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from bench.ports import free_port
 from oncue import App
 from oncue.common.clock import monotonic_s
 from tests.support.commands import Manager, ended
-from tests.support.ports import free_port
 from tests.support.processes import Process
 from tests.support.servers import RedisServer
 from tests.support.waiting import eventually

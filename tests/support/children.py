@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tests.support import reaper
+from bench import reaper
 
 _started: set[subprocess.Popen[bytes]] = set()
 

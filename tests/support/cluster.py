@@ -12,7 +12,7 @@ from redis.backoff import NoBackoff
 from redis.cluster import ClusterNode, RedisCluster
 from redis.retry import Retry
 
-from tests.support.ports import free_port
+from bench.ports import free_port
 from tests.support.single import RedisServer
 from tests.support.waiting import eventually
 

@@ -8,7 +8,7 @@ from typing import Self
 
 import redis
 
-from tests.support.ports import free_port
+from bench.ports import free_port
 from tests.support.server_process import ServerProcess
 from tests.support.single import RedisServer
 from tests.support.waiting import eventually

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.support.ports import free_port
+from bench.ports import free_port
 from tests.support.server_process import Kind, ServerProcess
 
 _SETTINGS = {

@@ -1,12 +1,12 @@
-"""Loopback ports for servers, claimed so that test processes side by side never hand out the same one."""
+"""Loopback ports for servers, claimed so that tests and benchmarks side by side never get the same one."""
 
 from __future__ import annotations
 
 import random
 import socket
 
-# Below 32768, where Linux begins to pick the local ports of outgoing connections: a connection of some other test
-# cannot take the port between our look and the server's bind.
+# Below 32768, where Linux begins to pick the local ports of outgoing connections: a connection of somebody
+# else cannot take the port between our look and the server's bind.
 _RANGE = range(20_000, 32_000)
 _claims: list[socket.socket] = []
 
