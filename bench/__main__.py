@@ -10,6 +10,7 @@ import tempfile
 import traceback
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from bench import environment, processes
 from bench.plan import Plan
@@ -45,12 +46,8 @@ def main() -> int:
         finally:
             processes.end_all()
     print(f"written: {path}")
-    if given.publish and plan.left_out:
-        print("not published: peers were left out", file=sys.stderr)
-    elif given.publish:
-        path = Path(shutil.copy(path, RESULTS / f"{found['date']}.json"))
-        print(f"written: {path}")
-        _draw(path, FIGURES)
+    if given.publish:
+        _publish(path, found)
     elif not given.quick:
         # Its numbers are too small for a chart.
         _draw(path, environment.HOME / "figures")
@@ -94,6 +91,16 @@ def _place(plan: Plan, name: str) -> None:
     except (RuntimeError, OSError, subprocess.SubprocessError) as error:
         plan.left_out[name] = str(error)
         print(f"{name} is left out: {error}", file=sys.stderr)
+
+
+def _publish(path: Path, found: dict[str, Any]) -> None:
+    if any("left_out" in about for about in found["peers"].values()):
+        print("not published: peers were left out", file=sys.stderr)
+        return
+    kept = RESULTS / f"{found['date']}.json"
+    shutil.copy(path, kept)
+    print(f"written: {kept}")
+    _draw(kept, FIGURES)
 
 
 def _draw(path: Path, into: Path) -> None:

@@ -58,7 +58,9 @@ def table(figures: list[Figure], rows: dict[str, Cells]) -> str:
     """Peers down, figures across; beside each number its ratio to oncue's, sentences below."""
     base = rows.get("oncue", {})
     notes: list[str] = []
-    lines = [["", *(f"{figure.title} [{figure.unit}]" for figure in figures)]]
+    lines = [
+        ["", *(f"{figure.title} [{figure.unit}]" if figure.unit else figure.title for figure in figures)]
+    ]
     for peer, cells in rows.items():
         line = [peer]
         for figure in figures:

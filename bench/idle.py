@@ -19,8 +19,8 @@ FIGURES = [
     Figure("CPU each", "%", "CPU of one core, mean over the peer's top processes"),
     Figure("RSS each", "MB", "resident memory of one top process, median"),
     Figure("RSS all", "MB", "resident memory of the cluster, the children of its processes included"),
-    Figure("processes", "", "top processes: schedulers and workers"),
-    Figure("children", "", "processes that these have started and keep"),
+    Figure("processes", "", "top processes: schedulers and workers", ""),
+    Figure("children", "", "processes that these have started and keep", ""),
 ]
 FIRST_TASKS = 60
 FIRST_TASK_S = 0.2

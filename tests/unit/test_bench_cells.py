@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import pytest
 
+from bench import __main__ as program
 from bench import burst, drain, lateness, memory
 from bench.environment import Place
 from bench.figures import Cells, Figure
@@ -115,3 +116,18 @@ def test_commands_are_divided_by_the_tasks_that_had_run_when_they_were_counted(
         count=lambda: next(counts),
     )
     assert drain._rate(plan, "huey", 1, "worker") == (200.0, 5.0)
+
+
+def test_a_run_without_one_of_its_peers_is_not_published(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[Path] = []
+    monkeypatch.setattr(program, "RESULTS", tmp_path)
+    monkeypatch.setattr(program, "_draw", lambda path, _: drawn.append(path))
+    run = tmp_path / "run"
+    run.write_text("{}")
+    program._publish(run, {"date": "2026-12-01", "peers": {"bullmq": {"left_out": "npm is not installed"}}})
+    assert not drawn
+    program._publish(run, {"date": "2026-12-01", "peers": {"bullmq": {}}})
+    assert drawn == [tmp_path / "2026-12-01.json"]
+    assert drawn[0].read_text() == "{}"
