@@ -13,7 +13,7 @@ from oncue.cli.crontab import ASSIGNMENT, split
 from oncue.common.errors import BadInput
 
 _USER = re.compile(r"[A-Za-z_][\w.@+\\-]*\$?")
-_SHELLS_OWN = re.compile(
+_NEVER_USERS = re.compile(
     r"cd|if|for|while|echo|eval|exec|env|nice|ionice|sudo|time|timeout|nohup|command|flock"
     r"|(ba|da|z|k)?sh|python[\d.]*|perl"
 )
@@ -51,7 +51,7 @@ def _signs(text: str) -> Iterator[tuple[str, bool | None]]:
 
 def _has_user(word: str, rest: str) -> bool | None:
     """Whether a command with this first word follows a user; None where it could as well be the command itself."""
-    if not _USER.fullmatch(word) or _SHELLS_OWN.fullmatch(word):
+    if not _USER.fullmatch(word) or _NEVER_USERS.fullmatch(word):
         return False
     if not rest or _NO_COMMAND.fullmatch(rest):
         # `root` may be a program, too, but not one that anybody calls like this.
