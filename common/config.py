@@ -124,9 +124,10 @@ def _taken(given: Mapping[str, object], faults: list[Problem], label: Callable[[
     for name, value in given.items():
         key = SETTINGS[name]
         try:
-            taken[name] = key.take(
-                plain_scalar(value) if isinstance(value, str) and not key.is_text else value
-            )
+            if isinstance(value, str) and not key.is_text:
+                taken[name] = key.take(plain_scalar(value), value)
+            else:
+                taken[name] = key.take(value)
         except BadInput as error:
             faults.append(Problem(label(name), 0, 0, "", str(error)))
     if "password" in taken and "password_file" in taken:

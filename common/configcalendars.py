@@ -132,7 +132,9 @@ def _texts(section: Section, key: str, node: Node, allowed: str) -> Iterator[tup
         if isinstance(item.value, str) and item.value:
             yield item, item.value
         else:
-            section.blame(item, key, f"found {found(item.value)}; allowed: {allowed}; write {_line(key)}")
+            section.blame(
+                item, key, f"found {found(item.value, item.written)}; allowed: {allowed}; write {_line(key)}"
+            )
 
 
 def _line(key: str) -> str:

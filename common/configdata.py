@@ -36,7 +36,7 @@ def plain_data(section: Section, node: Node) -> object:
     if isinstance(value, list):
         return [plain_data(section.inside(str(at)), item) for at, item in enumerate(value)]
     if isinstance(value, float) and not math.isfinite(value):
-        section.blame(node, "", f"found {found(value)}, which JSON cannot hold; quote it")
+        section.blame(node, "", f"found {found(value, node.written)}, which JSON cannot hold; quote it")
     if isinstance(value, int) and value not in _JSON_INTEGERS:
         section.blame(node, "", "found a whole number of more than 64 bits; quote it")
     return value

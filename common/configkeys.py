@@ -9,7 +9,7 @@ from typing import Any
 
 from oncue.common import address, work
 from oncue.common.allowance import check_pattern, check_start
-from oncue.common.duration import read_duration
+from oncue.common.duration import meant_duration, read_duration
 from oncue.common.errors import BadInput, CronError
 from oncue.common.keys import Keys, queue_name
 from oncue.common.retry import LARGEST_COUNT
@@ -22,7 +22,8 @@ from oncue.common.walltime import wall_clock
 class Key:
     """One setting. `usable` answers whether a value can be taken; `use` turns it, or raises in words of its own.
 
-    `example` is a value as the file has it, to be written instead of one that cannot be taken.
+    `meant` is what a value that cannot be taken was meant as, as the file has it, or ""; `example` is a value of the
+    kind, for those that can mean nothing.
     """
 
     allowed: str
@@ -32,11 +33,12 @@ class Key:
     is_text: bool = False
     secret: bool = False
     names: tuple[str, ...] = ()
+    meant: Callable[[object], str] = lambda value: ""
 
-    def take(self, value: object) -> object:
-        """Return the value as it is used. Raises `BadInput`: what was found, what is allowed."""
+    def take(self, value: object, written: str = "") -> object:
+        """Return the value as it is used. Raises `BadInput`: what was found, as it is written; what is allowed."""
         if not self.usable(value):
-            shown = kind(value) if self.secret else found(value)
+            shown = kind(value) if self.secret else found(value, written)
             raise BadInput(f"found {shown}; allowed: {self.allowed}")
         if isinstance(value, str):
             self._refuse_characters(value)
@@ -66,11 +68,18 @@ def _integer(low: int, high: int, example: int, words: str = "") -> Key:
     return Key(f"a whole number from {low} to {high}{words}", str(example), usable)
 
 
-def _text(allowed: str, example: str, use: Callable[[str], object] = str, *, secret: bool = False) -> Key:
+def _text(
+    allowed: str,
+    example: str,
+    use: Callable[[str], object] = str,
+    *,
+    secret: bool = False,
+    meant: Callable[[object], str] = lambda value: "",
+) -> Key:
     def usable(value: object) -> bool:
         return isinstance(value, str) and value != ""
 
-    return Key(allowed, example, usable, use, is_text=True, secret=secret)
+    return Key(allowed, example, usable, use, is_text=True, secret=secret, meant=meant)
 
 
 def _choice(*names: str) -> Key:
@@ -163,8 +172,13 @@ def _zone(name: str) -> str:
     return name
 
 
-_DURATION = _text("a duration such as 90m, 6h or 1d", "90m", read_duration)
-_TRUTH = Key("true, false", "true", lambda value: isinstance(value, bool))
+_DURATION = _text("a duration such as 90m, 6h or 1d", "90m", read_duration, meant=meant_duration)
+_TRUTH = Key(
+    "true, false",
+    "true",
+    lambda value: isinstance(value, bool),
+    meant=lambda value: {"1": "true", "0": "false"}.get(str(value), ""),
+)
 _MOMENT = "2026-12-24, 2026-12-24T09:00 (local time of the zone) or 2026-12-24T09:00+01:00"
 _ZONE = _text("the IANA name of a time zone as text, such as Europe/Berlin", "Europe/Berlin", _zone)
 _SOURCE = re.compile(r"[A-Za-z0-9_.-]{1,64}")

@@ -56,7 +56,7 @@ class Section:
                 self.blame(entry, name, unknown(name, entries, keys, [*keys, *beside]))
                 continue
             try:
-                values[name] = keys[name].take(entry.node.value)
+                values[name] = keys[name].take(entry.node.value, entry.node.written)
             except BadInput as error:
                 line = mended(name, keys[name], entry.node.value)
                 self.blame(entry, name, advised(str(error), line))

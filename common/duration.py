@@ -1,6 +1,7 @@
 """Durations as people write them, `90m` or `1h30m`: into whole seconds and back into words."""
 
 import re
+from decimal import Decimal
 
 from oncue.common.errors import BadInput
 
@@ -10,6 +11,11 @@ LONGEST_S = 100 * 366 * 86_400
 _UNITS = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
 _PART = re.compile(r"([0-9]{1,12})([wdhms])")
 _DURATION = re.compile(r"(?:[0-9]{1,12}[wdhms])+")
+_SPOKEN = re.compile(
+    r"([0-9]{1,12}(?:[.][0-9]{1,3})?)\s*"
+    r"(w(?:eeks?)?|d(?:ays?)?|h(?:(?:ou)?rs?)?|m(?:in(?:ute)?s?)?|s(?:ec(?:ond)?s?)?)(?![a-z])[\s,]*"
+)
+_LONGEST_TEXT = 60
 _ALLOWED = "allowed are whole numbers of w, d, h, m, s, such as 90m or 1h30m"
 
 
@@ -33,11 +39,43 @@ def read_duration(text: str) -> float:
 
 
 def _hint(text: str) -> str:
-    if text.isascii() and text.isdigit():
-        return f"; did you mean {text}s?"
-    if seconds_of(text.lower()) is not None:
-        return f"; M might mean months, which take a cron expression; did you mean {text.lower():.60}?"
-    return ""
+    meant = meant_duration(text)
+    months = (
+        "; M might mean months, which take a cron expression" if seconds_of(text.lower()) is not None else ""
+    )
+    return months + (f"; did you mean {meant}?" if meant else "")
+
+
+def meant_duration(value: object) -> str:
+    """The duration that a number of seconds, `5 min`, `1.5h`, `PT5M` or `-5m` was meant as; "" for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        return ""
+    text = str(value).strip().lower().removeprefix("@").removeprefix("every").strip().lstrip("+-")
+    if len(text) > _LONGEST_TEXT or not text.isascii():
+        return ""
+    if text.isdigit():
+        text += "s"
+    if text.startswith("p"):
+        days, _, times = text[1:].partition("t")
+        text = f"{days} {times}".strip() if "m" not in days else ""  # there it is a month
+    parts = _SPOKEN.findall(text)
+    if not parts or _SPOKEN.sub("", text):
+        return ""
+    seconds = sum(Decimal(number) * _UNITS[unit[0]] for number, unit in parts)
+    if seconds != int(seconds) or not 0 < seconds <= LONGEST_S:
+        return ""
+    if all(number.isdigit() for number, _ in parts):
+        return "".join(f"{int(number)}{unit[0]}" for number, unit in parts)
+    return _short(int(seconds))
+
+
+def _short(seconds: int) -> str:
+    """`5400` as `1h30m`."""
+    text = ""
+    for unit in "dhms":
+        count, seconds = divmod(seconds, _UNITS[unit])
+        text += f"{count}{unit}" if count else ""
+    return text
 
 
 def words_of(seconds: float) -> str:

@@ -10,6 +10,9 @@ from oncue.common.errors import BadInput
 from oncue.common.scalar import plain_scalar
 from oncue.common.yamlfile import Entry, Node
 
+SUCH_AS = "a line such as "
+"""Begins an example, which is not the user's own line mended."""
+
 _TRUTHS = {"yes": "true", "on": "true", "true": "true", "no": "false", "off": "false", "false": "false"}
 _SAID = re.compile(r"[;,] (?:write (?!it )|type |remove )")
 _MEANT = re.compile(r"did you mean (\S+)\?$")
@@ -22,7 +25,7 @@ _UNSHOWN = frozenset({"schedules", "command", "env", "http", "headers", "body", 
 def advised(message: str, line: str) -> str:
     """A fault with the line to write instead, unless it says that already, nearer to what was meant."""
     if meant := _MEANT.search(message):
-        return f"{message[: meant.start()]}write {line.partition(':')[0]}: {meant[1]}"
+        return f"{message[: meant.start()]}write {line.removeprefix(SUCH_AS).partition(':')[0]}: {meant[1]}"
     return message if _SAID.search(message) else f"{message}; write {line}"
 
 
@@ -63,14 +66,14 @@ def _shown(name: str, node: Node) -> str:
 
 
 def mended(name: str, key: Key, value: object) -> str:
-    """`key: value` with the nearest value that the key takes, else with an example."""
-    nearest = _nearest(key, value.strip().lower()) if isinstance(value, str) else ""
-    return f"{name}: {nearest or key.example}"
+    """`key: value` with what the value was meant as, else an example, and called one."""
+    nearest = key.meant(value) or (_nearest(key, value.strip().lower()) if isinstance(value, str) else "")
+    return f"{name}: {nearest}" if nearest else f"{SUCH_AS}{name}: {key.example}"
 
 
 def example(name: str) -> str:
-    """`key: value` for a key whose value is a mapping or a list."""
-    return f"{name}: {EXAMPLES[name]}"
+    """An example of a key whose value is a mapping or a list."""
+    return f"{SUCH_AS}{name}: {EXAMPLES[name]}"
 
 
 def renamed(name: str, start: str) -> str:
@@ -85,5 +88,7 @@ def _nearest(key: Key, text: str) -> str:
         return str(int(text))
     if text in _TRUTHS and key.usable(_TRUTHS[text] == "true"):
         return _TRUTHS[text]
+    if len(key.names) == 1:
+        return key.names[0]
     names = {name.lower(): name for name in key.names}
     return next((names[name] for name in difflib.get_close_matches(text[:40], names, n=1)), "")

@@ -50,14 +50,17 @@ def _is_lookalike(char: str) -> bool:
     return char in "\u200b\u2060\ufeff\u2028\u2029\x85" or (char != " " and char > "\x7f" and char.isspace())
 
 
-def found(value: object) -> str:
-    """Say what a value is, in the words of somebody who writes a configuration file."""
+def found(value: object, written: str = "") -> str:
+    """Say what a value is, in the words of somebody who writes a configuration file.
+
+    `written` is how the file has a number: `010` and `1e400` are not found again by their values.
+    """
     if value is None:
         return "nothing"
     if isinstance(value, bool):
         return f"the truth value {str(value).lower()}"
     if isinstance(value, int | float):
-        return f"the number {value:.40}" if isinstance(value, float) else f"the number {_short(str(value))}"
+        return f"the number {_short(written or str(value))}"
     if isinstance(value, str):
         return f"the text {_short(value)!r}"
     return kind(value)

@@ -36,6 +36,7 @@ _STRING_TAG = "tag:yaml.org,2002:str"
 class Node:
     """A value and its place, counted from 1. `plain` tells an unquoted scalar; `after` is what its line holds then.
 
+    `written` is the beginning of an unquoted scalar as it stands there, whatever its value became.
     `size` counts characters and entries with every alias expanded; `aliased` tells that there is one inside.
     """
 
@@ -44,6 +45,7 @@ class Node:
     column: int
     plain: bool = False
     after: str = ""
+    written: str = ""
     size: int = 1
     aliased: bool = False
 
@@ -172,7 +174,16 @@ class _Builder:
         self._expanded += target.size
         if self._expanded > MAX_BYTES:
             raise self._refused(event, f"the aliases stand for more than {MAX_BYTES} characters")
-        return Node(target.value, mark.line + 1, mark.column + 1, target.plain, "", target.size, aliased=True)
+        return Node(
+            target.value,
+            mark.line + 1,
+            mark.column + 1,
+            target.plain,
+            "",
+            target.written,
+            target.size,
+            aliased=True,
+        )
 
     def _scalar(self, event: Any) -> Node:
         text: str = event.value
@@ -188,9 +199,9 @@ class _Builder:
             if plain and end.line < len(self._lines)
             else ""
         )
-        return Node(
-            value, event.start_mark.line + 1, event.start_mark.column + 1, plain, after, len(text) + 1
-        )
+        written = text[:_LOOK_AHEAD] if plain else ""
+        start = event.start_mark
+        return Node(value, start.line + 1, start.column + 1, plain, after, written, len(text) + 1)
 
     def _list(self, start: Any, depth: int) -> Node:
         items: list[Node] = []
@@ -219,7 +230,7 @@ class _Builder:
         """Return the name to file an entry under; None, and a fault, where it cannot be kept."""
         name, message = key.value, ""
         if not isinstance(name, str):
-            message = f"a key must be text, found {found(name)}; quote it"
+            message = f"a key must be text, found {found(name, key.written)}; quote it"
         elif key.plain and (lookalike := blank_lookalike(name)):
             message = f"{lookalike} stands in this key; type a blank instead"
         elif key.plain and name == "<<":

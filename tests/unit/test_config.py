@@ -108,7 +108,7 @@ def test_password_and_password_file_in_one_place_are_refused(write: Write) -> No
         ("lease: 15\n", "oncue.yaml:1:1: lease: unknown key 'lease'; did you mean lease_s? allowed: url, "),
         ("lease_s: 0.5\n", "1:1: lease_s: found the number 0.5; allowed: a number from 1 to 86400 (seconds)"),
         ("lease_s: '15'\n", "1:1: lease_s: found the text '15'; allowed: a number"),
-        ("lease_s: .nan\n", "1:1: lease_s: found the number nan; allowed: a number"),
+        ("lease_s: .nan\n", "1:1: lease_s: found the number .nan; allowed: a number"),
         ("shards: true\n", "1:1: shards: found the truth value true; allowed: a whole number"),
         ("shards: 1.0\n", "1:1: shards: found the number 1.0; allowed: a whole number"),
         ("timezone: Mars/Base\n", "1:1: timezone: found 'Mars/Base'; allowed are IANA names"),

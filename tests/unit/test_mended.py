@@ -79,11 +79,57 @@ def test_every_key_with_a_wrong_value_is_answered_with_a_line_that_can_be_used(
                 continue
             asked += 1
             advice, _, line = sentence.rpartition("; write ")
+            line = line.removeprefix("a line such as ")
             if line.startswith(f"{key}: "):
                 assert sentences(tmp_path, around.replace("LINE", line)) == [], sentence
             else:
                 assert advice or "cannot be read" in sentence, sentence
     assert asked >= 2, "each key refuses some of them"
+
+
+@pytest.mark.parametrize(
+    ("value", "meant"),
+    [
+        ("90", "90s"),
+        ("010", "10s"),
+        ("'90'", "90s"),
+        ("5 m", "5m"),
+        ("5min", "5m"),
+        ("5 minutes", "5m"),
+        ("90 s", "90s"),
+        ("1.5h", "1h30m"),
+        ("1h 30m", "1h30m"),
+        ("1 hour, 30 minutes", "1h30m"),
+        ("PT5M", "5m"),
+        ("P1DT2H", "1d2h"),
+        ("-5m", "5m"),
+        ("every 5m", "5m"),
+    ],
+)
+def test_a_duration_is_mended_into_the_one_that_was_meant(tmp_path: Path, value: str, meant: str) -> None:
+    document = (
+        f'schedules: {{a: {{every: "{value}"}}}}' if "," in value else f"schedules: {{a: {{every: {value}}}}}"
+    )
+    (found,) = sentences(tmp_path, document)
+    assert found.endswith(f"; write every: {meant}")
+
+
+@pytest.mark.parametrize(
+    "value", ["12:30", "90x", "500ms", "P1M", "1.5", "0", "-0m", "true", "200y", "9999999w"]
+)
+def test_what_can_be_no_duration_is_told_with_an_example_that_is_called_one(
+    tmp_path: Path, value: str
+) -> None:
+    (found,) = sentences(tmp_path, f"schedules: {{a: {{every: {value}}}}}")
+    assert found.endswith("; write a line such as every: 90m")
+
+
+@pytest.mark.parametrize("written", ["010", "1e400", ".inf", "-.INF", "0x7f"])
+def test_a_number_is_told_as_it_is_written(tmp_path: Path, written: str) -> None:
+    (found,) = sentences(tmp_path, f"schedules: {{a: {{cron: '@daily', priority: {written}}}}}")
+    assert f"found the number {written}; " in found
+    (found,) = sentences(tmp_path, f"schedules: {{a: {{cron: '@daily', priority: {'7' * 5000}}}}}")
+    assert f"found the number {'7' * 57}...; " in found
 
 
 def test_every_key_has_been_asked() -> None:
@@ -94,7 +140,7 @@ def test_every_key_has_been_asked() -> None:
 @pytest.mark.parametrize(
     ("document", "line"),
     [
-        ("5", 'write schedules: {nightly: {cron: "30 2 * * *"}}'),
+        ("5", 'write a line such as schedules: {nightly: {cron: "30 2 * * *"}}'),
         ("queues: {q: 5}", "write {weight: 2}"),
         ("queues: {a b: {}}", "write a_b"),
         ("queues: {'!': {}}", "write queue"),
@@ -111,12 +157,15 @@ def test_every_key_has_been_asked() -> None:
         ("timezone: Europe/Berln", "write timezone: Europe/Berlin"),
         ("allow_http: 'no'", "write allow_http: false"),
         ("calendars: {c: [2026-12-25]}\nschedules: {a: {every: 1h, exclude: Mars}}", "write exclude: [c]"),
-        ("schedules: {a: {every: 90x}}", "write every: 90m"),
-        ("schedules: {a: {every: 7d, jitter: 2d}}", "write jitter: 90m"),
+        ("schedules: {a: {every: 90x}}", "write a line such as every: 90m"),
+        ("schedules: {a: {every: 7d, jitter: 2d}}", "write a line such as jitter: 90m"),
         ("schedules: {a: {every: 1h, timezone: PST}}", "write timezone: America/Los_Angeles"),
         ("schedules: {a: {every: 1h, command: ls, shell: 1}}", "write shell: true"),
         ("schedules: {a: {every: 1h, command: [ls], shell: true}}", 'write command: "ls | wc -l"'),
-        ("schedules: {a: {every: 1h, command: [ls], env: {A-: b}}}", "write env: {LANG: C.UTF-8}"),
+        (
+            "schedules: {a: {every: 1h, command: [ls], env: {A-: b}}}",
+            "write a line such as env: {LANG: C.UTF-8}",
+        ),
         ("schedules: {a: {every: 1h, command: [ls], env: {A: }}}", 'write "text"'),
         ("schedules: {a: {every: 1h, http: {url: 'http://h/', method: pots}}}", "write method: POST"),
     ],
@@ -129,7 +178,7 @@ def test_a_fault_says_what_to_write_instead(tmp_path: Path, document: str, line:
 SLIPS = (
     ("timezon: Europe/Berlin", "write timezone: Europe/Berlin"),
     ("timezon: 'Europe/Berlin'", "write timezone: Europe/Berlin"),
-    ("timezon: Mars", "write timezone: Europe/Berlin"),
+    ("timezon: Mars", "write a line such as timezone: Europe/Berlin"),
     ("namespce: 'true'", 'write namespace: "true"'),
     ("queues: {q: {wait: 3}}", "write weight: 3"),
     ("queues: {q: {retry: {max_attempt: 3}}}", "write max_attempts: 3"),
@@ -151,7 +200,13 @@ def test_a_misspelt_key_is_told_with_a_line_that_can_be_used(
     slip = found.partition("unknown key '")[2].partition("'")[0]
     before, _, after = document.partition(slip + ": ")
     value = after.rstrip("}") if "{" not in after.rstrip("}") else after.rstrip("}") + "}"
-    assert sentences(tmp_path, before + line.removeprefix("write ") + after.removeprefix(value)) == []
+    assert (
+        sentences(
+            tmp_path,
+            before + line.removeprefix("write ").removeprefix("a line such as ") + after.removeprefix(value),
+        )
+        == []
+    )
 
 
 @pytest.mark.parametrize(
@@ -235,4 +290,6 @@ def test_a_fault_is_one_line_whatever_a_key_holds(tmp_path: Path) -> None:
 
 def test_a_password_is_not_told_with_what_to_write_instead(tmp_path: Path) -> None:
     (found,) = sentences(tmp_path, "password: 12345")
-    assert found.endswith('password: found a number; allowed: text in quotes; write password: "PASSWORD"')
+    assert found.endswith(
+        'password: found a number; allowed: text in quotes; write a line such as password: "PASSWORD"'
+    )
