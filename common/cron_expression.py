@@ -3,10 +3,11 @@
 import re
 import unicodedata
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import NoReturn
 
 from oncue.common.cron_fields import DAY_OF_MONTH, DAY_OF_WEEK, HOUR, MINUTE, MONTH, SECOND, Field, read_field
-from oncue.common.duration import LONGEST_S, seconds_of
+from oncue.common.duration import LONGEST_S, meant_duration, seconds_of
 from oncue.common.errors import CronError
 
 MAX_LENGTH = 256
@@ -20,6 +21,12 @@ _ALIASES = {
     "@midnight": "0 0 * * *",
     "@hourly": "0 * * * *",
 }
+_TYPOGRAPHY = str.maketrans(
+    dict.fromkeys("\u201c\u201d\u201e\u201f\u2018\u2019\u201a\u00ab\u00bb\u200b\u2060\ufeff", "")
+    | dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "-")
+    | dict.fromkeys("\u2217\uff0a", "*")
+)
+"""What programs that typeset make of quotes, hyphens and stars, and what is typed for it."""
 _EVERY = re.compile(r"@every[ \t]+(\S+)", re.IGNORECASE)
 
 
@@ -63,9 +70,12 @@ def _plain_text(expr: object) -> str:
 def _refuse_letter(letter: str, text: str) -> NoReturn:
     """A space pasted from a web page looks like any other, so it is called by its name."""
     name = unicodedata.name(letter, "a control character").lower()
-    field = _field_at(text, text.index(letter)) if not letter.isspace() else ""
     found = f"found {name} (U+{ord(letter):04X})"
-    _refuse("syntax", f"{found}; allowed are ASCII characters, with blanks or tabs between the fields", field)
+    refusal = f"{found}; allowed are ASCII characters, with blanks or tabs between the fields"
+    typed = " ".join(text.translate(_TYPOGRAPHY).split())
+    if typed.isascii() and typed.isprintable():
+        refusal += f"; write {typed}"
+    _refuse("syntax", refusal, _field_at(text, text.index(letter)) if not letter.isspace() else "")
 
 
 def _field_at(text: str, position: int) -> str:
@@ -84,10 +94,13 @@ def _alias(text: str) -> str:
     if alias is not None:
         return alias
     allowed = f"allowed are {', '.join(_ALIASES)} and @every 5m"
+    if near := get_close_matches(text.lower()[:20], _ALIASES, n=1, cutoff=0.75):
+        allowed += f"; write {near[0]}"
     if text.lower() == "@reboot":
         _refuse("alias", f"found @reboot, which has no instant in a cluster; {allowed}")
     if text.lower().startswith("@every"):
-        _refuse("alias", f"found {text!r:.60}; allowed is one duration after a blank, as in @every 1h30m")
+        allowed = "allowed is one duration after a blank, as in @every 1h30m"
+        _refuse("alias", f"found {text!r:.60}; {allowed}{_meant_every(text)}")
     _refuse("alias", f"found {text!r:.60}; {allowed}")
 
 
@@ -96,13 +109,19 @@ def _every(text: str) -> int:
     if seconds is None:
         _refuse(
             "syntax",
-            f"found @every {text!r:.60}; allowed are whole numbers of w, d, h, m, s, as in @every 1h30m",
+            f"found @every {text!r:.60}; allowed are whole numbers of w, d, h, m, s, as in @every 1h30m"
+            f"{_meant_every(text)}",
         )
     if seconds == 0:
         _refuse("step", "found an @every of nothing; allowed is 1s or more")
     if seconds > LONGEST_S:
         _refuse("range", f"found @every {text:.60}; allowed is a century at most")
     return seconds
+
+
+def _meant_every(text: str) -> str:
+    meant = meant_duration(text)
+    return f"; write @every {meant}" if meant else ""
 
 
 def _fields(text: str, seed: str) -> tuple[Field, ...]:
@@ -128,6 +147,8 @@ def _count_advice(words: list[str]) -> str:
         allowed += "; a comment is no part of the expression"
     elif len(words) == 7:
         allowed += f"; there is no year field: leave it out, write {' '.join(words[:6])}"
+    elif not all(word.isdigit() for word in words) and (every := _meant_every(" ".join(words))):
+        allowed += every
     elif 0 < len(words) < 5:
         allowed += f"; write {' '.join([*words, *['*'] * (5 - len(words))])}"
     return f"found {len(words)} fields; {allowed}"

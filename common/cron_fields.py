@@ -17,6 +17,7 @@ _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 _WEEKDAYS = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"]
 _HASH = re.compile(r"h(?:\(([^()]*)\))?")
 _NEAREST = re.compile(r"([0-9]+)w")
+_BACK = re.compile(r"l-([0-9]{1,2})")
 _SUNDAY = 7
 
 
@@ -166,10 +167,18 @@ class _Reader:
         if within is not None:
             if "-" not in within:
                 self._refuse("syntax", "write H(a-b) with the first and the last value")
-            first, last = self._range(within, 1)
+            first, last = self._hash_range(within)
         size = last - first + 1
         value = first + spread(self.seed, self.kind.name, min(step, size) if stepped else size)
         return value, last if stepped else value
+
+    def _hash_range(self, within: str) -> tuple[int, int]:
+        left, _, right = within.partition("-")
+        first, last = self._value(left), self._value(right)
+        if first > last:
+            ends = f"H({_dash(first, self.kind.high)}) or H({_dash(self.kind.low, last)})"
+            self._refuse("order", f"no spread runs over the end of its field; write {ends}")
+        return first, last
 
     def _range(self, body: str, step: int) -> tuple[int, int]:
         left, _, right = body.partition("-")
@@ -232,8 +241,9 @@ class _Reader:
         day, sharp, count = item.partition("#")
         if sharp:
             if count not in ("1", "2", "3", "4", "5"):
+                self._value(day)
                 code = "range" if count.isascii() and count.isdigit() else "syntax"
-                self._refuse(code, "the number after # is 1 to 5; write 5L for the last Friday")
+                self._refuse(code, f"the number after # is 1 to 5; write {day}L for the last of the month")
             return Mark("nth-weekday", self._fold(self._value(day)), int(count))
         if len(item) > 1 and item.endswith("l"):
             return Mark("last-weekday", self._fold(self._value(item[:-1])))
@@ -249,10 +259,15 @@ class _Reader:
             return "? stands only for a day field; write *"
         if text.startswith("r"):
             return "R is drawn anew at every start; write H, which is spread by the schedule's name"
+        if self.kind is DAY_OF_MONTH and (back := _BACK.fullmatch(self.found.lower())):
+            rule = f"rrule: FREQ=MONTHLY;BYMONTHDAY=-{int(back[1]) + 1}"
+            return f"L is the last day alone; for {back[1]} days before it, write {rule}"
         if text.startswith("l") and self.kind is DAY_OF_WEEK:
-            return "write 5L for the last Friday of the month"
+            return "write the weekday before L, as in 5L for the last Friday of the month"
         if "#" in text or "l" in text or "w" in text:
-            return "L, LW and 15W belong to day-of-month, 5L and 5#2 to day-of-week"
+            of_month, of_week = "L, LW and 15W belong to day-of-month", "5L and 5#2 belong to day-of-week"
+            places = {DAY_OF_MONTH: of_week, DAY_OF_WEEK: of_month}
+            return places.get(self.kind, f"{of_month}, 5L and 5#2 to day-of-week")
         return "write numbers, lists 1,2, ranges 1-5 or steps */5"
 
     def _refuse_name(self, text: str) -> NoReturn:

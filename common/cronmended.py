@@ -18,16 +18,17 @@ _FIELDS = ("second", "minute", "hour", "day-of-month", "month", "day-of-week")
 def mended_cron(message: str, error: CronError, config: ScheduleConfig) -> str:
     """The refusal with a line that can be taken, where there is one; else as it is."""
     field = error.field
-    rewritten = _REWRITE.fullmatch(message) if field else _WHOLE.fullmatch(message)
-    if rewritten is None or (field and error.code != "order" and _PARTS.search(rewritten["found"])):
+    of_value = _REWRITE.fullmatch(message) if field else None
+    rewritten = of_value or _WHOLE.fullmatch(message)
+    if rewritten is None or (of_value and error.code != "order" and _PARTS.search(of_value["found"])):
         return message  # a rewrite of one end of a range is none of the range
     words = (config.cron or "").split()
     fields = _FIELDS[-len(words) :] if len(words) in (5, 6) else ()
-    if field in fields:
+    if of_value and field in fields:
         at = fields.index(field)
         values = words[at].split(",")
         words[at] = ",".join(rewritten["new"] if one == rewritten["found"] else one for one in values)
-    elif not field:
+    elif not of_value:
         words = rewritten["new"].split()
     cron = " ".join(words)
     try:

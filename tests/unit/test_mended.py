@@ -132,6 +132,41 @@ def test_a_number_is_told_as_it_is_written(tmp_path: Path, written: str) -> None
     assert f"found the number {'7' * 57}...; " in found
 
 
+@pytest.mark.parametrize(
+    ("cron", "meant"),
+    [
+        ("\u201c0 0 * * *\u201d", "0 0 * * *"),
+        ("\u20180 0 * * *\u2019", "0 0 * * *"),
+        ("0 9\u201317 * * *", "0 9-17 * * *"),
+        ("0 0 * * 1#9", "0 0 * * 1L"),
+        ("0 0 * * fri#6,mon", "0 0 * * friL,mon"),
+        ("every 5m", "@every 5m"),
+        ("5min", "@every 5m"),
+        ("'@every 5min'", "@every 5m"),
+        ("'@every 5 min'", "@every 5m"),
+        ("'@dayly'", "@daily"),
+    ],
+)
+def test_an_expression_is_mended_into_the_one_that_was_meant(tmp_path: Path, cron: str, meant: str) -> None:
+    (found,) = sentences(tmp_path, f"schedules:\n  a:\n    cron: {cron}")
+    assert found.endswith(f'; write cron: "{meant}"')
+
+
+@pytest.mark.parametrize(
+    ("cron", "end"),
+    [
+        ("H(5-1) 3 * * *", "no spread runs over the end of its field; write H(5-59) or H(0-1)"),
+        ("0 0 L-3 * *", "for 3 days before it, write rrule: FREQ=MONTHLY;BYMONTHDAY=-4"),
+        ("0 0 * * L", "write the weekday before L, as in 5L for the last Friday of the month"),
+    ],
+)
+def test_an_expression_that_has_no_other_like_it_is_not_rewritten(
+    tmp_path: Path, cron: str, end: str
+) -> None:
+    (found,) = sentences(tmp_path, f"schedules: {{a: {{cron: '{cron}'}}}}")
+    assert found.endswith(f"; {end}")
+
+
 def test_every_key_has_been_asked() -> None:
     asked = {name.rpartition(".")[2] for name in places()}
     assert asked == {*SETTINGS, *QUEUE, *RETRY, *SCHEDULE, *WORK, *HTTP, *EXAMPLES}
