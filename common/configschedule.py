@@ -19,6 +19,7 @@ from oncue.common.cronmended import mended_cron
 from oncue.common.errors import CronError
 from oncue.common.mended import advised, mended, renamed
 from oncue.common.problem import Problem
+from oncue.common.rrulemended import mended_rrule
 from oncue.common.rule import Rule
 from oncue.common.yamlfile import Entry, Node
 
@@ -157,6 +158,8 @@ def _told(error: CronError, key: str, config: ScheduleConfig) -> str:
     message = str(error).removeprefix(f"{key}: ")
     if key == "cron" and config.cron is not None:
         message = mended_cron(message, error, config)
+    if key == "rrule" and (line := mended_rrule(config.rrule or "", has_dtstart=config.dtstart is not None)):
+        return f"{message}; write {line}"
     own = "found " in message and error.code not in ("order", "never")
     if own or message.startswith("is missing"):
         return advised(message, mended(key, SCHEDULE[key], None)) if key in SCHEDULE else message

@@ -54,6 +54,7 @@ _INSTEAD = {
     "RDATE": "give further dates a schedule of their own",
 }
 _BYDAY = re.compile(r"([+-]?[0-9]{1,2})?(MO|TU|WE|TH|FR|SA|SU)")
+_NAME_OF_LINE = re.compile(r"[A-Z]+(?=[;:])")
 _UNTIL = re.compile(r"[0-9]{8}(T[0-9]{6}Z?)?")
 
 
@@ -108,7 +109,13 @@ def _split(text: object) -> dict[str, str]:
     if len(text) > MAX_LENGTH:
         refuse("syntax", f"found {len(text)} characters; allowed are {MAX_LENGTH}")
     given: dict[str, str] = {}
-    for part in text.strip().upper().removeprefix("RRULE:").removesuffix(";").split(";"):
+    lines = text.strip().upper().split("\n")
+    for line in lines:
+        if (name := _NAME_OF_LINE.match(line)) and name[0] in _INSTEAD:
+            refuse("syntax", f"found {name[0]}; {_INSTEAD[name[0]]}")
+    if len(lines) > 1:
+        refuse("syntax", f"found {len(lines)} lines; allowed is one")
+    for part in lines[0].removeprefix("RRULE:").removesuffix(";").split(";"):
         name, equals, value = part.partition("=")
         name = name.strip()
         if name in _INSTEAD or name.partition(":")[0] in _INSTEAD:

@@ -4,6 +4,7 @@ from typing import NoReturn
 
 from oncue.common.duration import words_of
 from oncue.common.errors import CronError
+from oncue.common.recurrence_text import read_parts
 from oncue.common.timing import Timing
 
 MAX_COUNT = 10_000
@@ -46,6 +47,7 @@ def check(timing: Timing, kind: str) -> None:
         if kind not in kinds and getattr(timing, name) != getattr(_USUAL, name):
             _refuse(key, f"goes with {' and '.join(kinds)} alone; this schedule has {kind}")
     if kind == "rrule" and timing.dtstart is None:
+        read_parts(timing.rrule)  # told first: the text may hold the DTSTART that is missing beside it
         _refuse("dtstart", "is missing; an rrule needs its first instant; write dtstart: 2026-01-05T09:00")
     if timing.on_excluded != "skip" and not timing.exclude:
         _refuse("on_excluded", "has no effect without exclude")

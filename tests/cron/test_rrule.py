@@ -105,6 +105,8 @@ def test_a_dtstart_that_the_rule_does_not_have_is_warned_of() -> None:
         ("FREQ=DAILY;EXDATE=20260101", "found EXDATE; write the dates under exclude:"),
         ("DTSTART:20260101T000000\nFREQ=DAILY", "found DTSTART; give it beside the rule"),
         ("DTSTART;TZID=Europe/Berlin:20260101;FREQ=DAILY", "found DTSTART"),
+        ("FREQ=DAILY\nEXDATE:20260101T000000", "found EXDATE; write the dates under exclude:"),
+        ("FREQ=DAILY\nFREQ=WEEKLY", "found 2 lines; allowed is one"),
         ("FREQ=DAILY;RDATE=20260101", "found RDATE"),
         ("FREQ=MONTHLY;BYDAY=6MO", "BYDAY: found '6MO'; allowed are 1 to 5"),
         ("FREQ=WEEKLY;BYDAY=1MO", "BYDAY: found '1MO'; with FREQ=WEEKLY"),

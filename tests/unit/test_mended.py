@@ -167,6 +167,59 @@ def test_an_expression_that_has_no_other_like_it_is_not_rewritten(
     assert found.endswith(f"; {end}")
 
 
+@pytest.mark.parametrize(
+    ("rrule", "lines"),
+    [
+        ("FREQ=DAILY;INTERVAL=0", 'rrule: "FREQ=DAILY"'),
+        ("FREQ=DAILY;FOO=3;BYHOUR=9", 'rrule: "FREQ=DAILY;BYHOUR=9"'),
+        ("FREQ=DALY;BYHOUR=9", 'rrule: "FREQ=DAILY;BYHOUR=9"'),
+        ("FREQ=WEEKLY BYDAY=FR", 'rrule: "FREQ=WEEKLY;BYDAY=FR"'),
+        ("FREQ=WEEKLY;BYDAYS=FR", 'rrule: "FREQ=WEEKLY;BYDAY=FR"'),
+        ("FREQ=WEEKLY;BYDAY=MO,XX", 'rrule: "FREQ=WEEKLY;BYDAY=MO"'),
+        ("FREQ=WEEKLY;BYDAY=FRI", 'rrule: "FREQ=WEEKLY;BYDAY=FR"'),
+        ("FREQ=DAILY;UNTIL=2026-12-31", 'rrule: "FREQ=DAILY;UNTIL=20261231"'),
+        ("FREQ=DAILY;UNTIL=2026-12-31T10:00:00Z", 'rrule: "FREQ=DAILY;UNTIL=20261231T100000Z"'),
+        (
+            "FREQ=DAILY\\nEXDATE:20260301T090000,20260302T090000",
+            'rrule: "FREQ=DAILY" and exclude: [2026-03-01, 2026-03-02]',
+        ),
+    ],
+)
+def test_a_rule_is_mended_by_its_faulty_part_alone(tmp_path: Path, rrule: str, lines: str) -> None:
+    (found,) = sentences(tmp_path, f'schedules: {{a: {{dtstart: 2026-01-05T09:00, rrule: "{rrule}"}}}}')
+    assert found.endswith(f"; write {lines}")
+    document = "schedules:\n  a:\n    dtstart: 2026-01-05T09:00\n    " + lines.replace(" and ", "\n    ")
+    assert sentences(tmp_path, document) == []
+
+
+@pytest.mark.parametrize(
+    ("head", "lines"),
+    [
+        ("DTSTART:20260105T090000", "dtstart: 2026-01-05T09:00"),
+        ("DTSTART:20260105T090000Z", "dtstart: 2026-01-05T09:00Z"),
+        (
+            "DTSTART;TZID=Europe/Berlin:20260105T090000",
+            "dtstart: 2026-01-05T09:00 and timezone: Europe/Berlin",
+        ),
+    ],
+)
+def test_the_first_instant_in_a_rule_is_told_as_the_keys_beside_it(
+    tmp_path: Path, head: str, lines: str
+) -> None:
+    (found,) = sentences(tmp_path, f'schedules: {{a: {{rrule: "{head}\\nRRULE:FREQ=DAILY"}}}}')
+    assert "found DTSTART; give it beside the rule, as dtstart:" in found
+    assert found.endswith(f'; write rrule: "FREQ=DAILY" and {lines}')
+    document = f'schedules:\n  a:\n    rrule: "FREQ=DAILY"\n    {lines}'
+    assert sentences(tmp_path, document.replace(" and ", "\n    ")) == []
+
+
+@pytest.mark.parametrize("part", ["BYHOUR=25", "COUNT=0", "UNTIL=someday", "COUNT=3;UNTIL=20261231"])
+def test_a_rule_is_not_mended_into_one_without_its_limits(tmp_path: Path, part: str) -> None:
+    document = f"schedules: {{a: {{dtstart: 2026-01-05T09:00, rrule: FREQ=DAILY;{part}}}}}"
+    (found,) = sentences(tmp_path, document)
+    assert found.endswith('; write a line such as rrule: "FREQ=WEEKLY;BYDAY=MO"')
+
+
 def test_every_key_has_been_asked() -> None:
     asked = {name.rpartition(".")[2] for name in places()}
     assert asked == {*SETTINGS, *QUEUE, *RETRY, *SCHEDULE, *WORK, *HTTP, *EXAMPLES}
