@@ -9,9 +9,9 @@ from typing import Any
 from oncue.common.configkeys import EXAMPLES, nearest_key, unknown_key
 from oncue.common.configsection import Section
 from oncue.common.errors import BadInput, CronError
-from oncue.common.exclusion import check_entry, is_name
+from oncue.common.exclusion import check_entry, is_name, meant_entry
 from oncue.common.icalendar import read_calendar
-from oncue.common.mended import advised, example, renamed, unknown
+from oncue.common.mended import LONGEST, SUCH_AS, advised, example, is_plain, renamed, unknown
 from oncue.common.problem import Problem
 from oncue.common.scalar import found
 from oncue.common.yamlfile import Entry, Node
@@ -88,7 +88,7 @@ def read_exclude(
         texts.append(text)
         dates = calendars.get(text)
         if text not in calendars:
-            _check(section, "exclude", place, text, calendars)
+            _check(section, "exclude", place, text, calendars, entry.node)
         elif dates is None:
             message = f"the calendar {text!r} cannot be used: mend calendars.{text} first"
             section.blame(place, "exclude", message)
@@ -111,19 +111,34 @@ def _what_to_do(folder: Path, name: str) -> str:
 
 def _checked(section: Section, key: str, node: Node) -> Iterator[str]:
     for place, text in _texts(section, key, node, _DATES):
-        _check(section, key, place, text, {})
+        _check(section, key, place, text, {}, node)
         yield text
 
 
-def _check(section: Section, key: str, place: Node, text: str, calendars: Mapping[str, object]) -> None:
-    line = _line(key)
+def _check(
+    section: Section, key: str, place: Node, text: str, calendars: Mapping[str, object], around: Node
+) -> None:
+    meant, line = meant_entry(text), _line(key)
     try:
-        if is_name(text) and calendars:
-            line = f"{key}: [{nearest_key(text, calendars) or next(iter(calendars))}]"
+        if is_name(text) and calendars and not meant:
+            meant = nearest_key(text, calendars)
+            line = f"{SUCH_AS}{key}: [{next(iter(calendars))}]"
             raise BadInput(unknown_key(text, calendars).replace("unknown key", "unknown calendar"))
         check_entry(text)
     except (BadInput, CronError) as error:
-        section.blame(place, key, advised(str(error).removeprefix("exclude: "), line))
+        message = str(error).removeprefix("exclude: ")
+        if meant:
+            message, line = message.partition("; write ")[0], _with(key, around, place, meant)
+        section.blame(place, key, advised(message, line))
+
+
+def _with(key: str, around: Node, place: Node, meant: str) -> str:
+    """The entries of a list with what one of them was meant as; it alone where the line would be long."""
+    items = around.value if isinstance(around.value, list) else [around]
+    texts = [meant if item is place else str(item.value) for item in items]
+    listed = ", ".join(text if is_plain(text) else f'"{text}"' for text in texts)
+    line = f"{key}: [{listed}]" if key else f"[{listed}]"
+    return line if len(line) <= LONGEST else f"{meant} instead"
 
 
 def _texts(section: Section, key: str, node: Node, allowed: str) -> Iterator[tuple[Node, str]]:

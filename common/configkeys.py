@@ -12,6 +12,7 @@ from oncue.common.allowance import check_pattern, check_start
 from oncue.common.duration import meant_duration, read_duration
 from oncue.common.errors import BadInput, CronError
 from oncue.common.keys import Keys, queue_name
+from oncue.common.localtime import meant_moment
 from oncue.common.retry import LARGEST_COUNT
 from oncue.common.scalar import blank_lookalike, found, has_surrogate, kind
 from oncue.common.timing_checks import MAX_COUNT
@@ -180,6 +181,7 @@ _TRUTH = Key(
     meant=lambda value: {"1": "true", "0": "false"}.get(str(value), ""),
 )
 _MOMENT = "2026-12-24, 2026-12-24T09:00 (local time of the zone) or 2026-12-24T09:00+01:00"
+_INSTANT = _text(_MOMENT, "2026-12-24T09:00", meant=meant_moment)
 _ZONE = _text("the IANA name of a time zone as text, such as Europe/Berlin", "Europe/Berlin", _zone)
 _SOURCE = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _YEAR_S = 31_536_000
@@ -240,12 +242,12 @@ SCHEDULE: dict[str, Key] = {
     "timezone": _ZONE,
     "days": _choice("either", "both"),
     "gap": _choice("run", "skip"),
-    "anchor": _text(_MOMENT, "2026-12-24T09:00"),
+    "anchor": _INSTANT,
     "from": _choice("end"),
-    "dtstart": _text(_MOMENT, "2026-12-24T09:00"),
+    "dtstart": _INSTANT,
     "jitter": _DURATION,
-    "start": _text(_MOMENT, "2026-12-24T09:00"),
-    "end": _text(_MOMENT, "2026-12-24T09:00"),
+    "start": _INSTANT,
+    "end": _INSTANT,
     "count": _integer(1, MAX_COUNT, 10),
     "on_excluded": _choice("skip", "next_workday", "previous_workday"),
     "catch_up": _choice("latest", "all", "skip"),

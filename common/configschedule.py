@@ -162,7 +162,11 @@ def _told(error: CronError, key: str, config: ScheduleConfig) -> str:
         return f"{message}; write {line}"
     own = "found " in message and error.code not in ("order", "never")
     if own or message.startswith("is missing"):
-        return advised(message, mended(key, SCHEDULE[key], None)) if key in SCHEDULE else message
+        return (
+            advised(message, mended(key, SCHEDULE[key], getattr(config, key, None)))
+            if key in SCHEDULE
+            else message
+        )
     beside = next((line for sign, line in _BESIDE.items() if sign in message), "")
     return f"{message}; {beside}" if beside else message
 

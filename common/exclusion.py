@@ -12,7 +12,7 @@ from oncue.common.cron_calendar import Days
 from oncue.common.cron_expression import read_expression
 from oncue.common.cron_warnings import warn_of_excluded
 from oncue.common.errors import CronError
-from oncue.common.localtime import date_of, read_date
+from oncue.common.localtime import date_of, meant_date, no_such_day, read_date
 from oncue.common.walltime import DAY, LAST_SECOND
 
 FURTHEST = 400
@@ -116,6 +116,15 @@ def is_name(entry: str) -> bool:
     return plain and read_date(entry) is None
 
 
+def meant_entry(entry: str) -> str:
+    """The date or range of dates that an entry was meant as; "" for anything else."""
+    if meant := meant_date(entry):
+        return meant
+    first, _, last = entry.partition("/")
+    begin, end = meant_date(first.strip()), meant_date(last.strip())
+    return "/".join(sorted((begin, end))) if begin and end else ""
+
+
 def range_text(first: int, last: int) -> str:
     """The entry that means the days from `first` to `last`."""
     return f"{date_of(first)}" if first == last else f"{date_of(first)}/{date_of(last)}"
@@ -147,6 +156,8 @@ def _read(entry: object) -> tuple[int, int] | Days:
     day = read_date(entry)
     if day is not None:
         return day, day
+    if why := no_such_day(entry):
+        raise _refusal(entry, why, "range")
     if is_name(entry):
         raise _refusal(entry, f"there is no calendar of that name; {_ALLOWED}", "name")
     start, slash, end = entry.partition("/")
@@ -158,7 +169,7 @@ def _read(entry: object) -> tuple[int, int] | Days:
 def _range(entry: str, start: str, end: str) -> tuple[int, int]:
     first, last = read_date(start), read_date(end)
     if first is None or last is None:
-        raise _refusal(entry, _ALLOWED, "syntax")
+        raise _refusal(entry, no_such_day(start) or no_such_day(end) or _ALLOWED, "syntax")
     if first > last:
         raise _refusal(entry, f"the range ends before it begins; write {end}/{start}", "order")
     return first, last
@@ -173,8 +184,9 @@ def _days(entry: str) -> Days:
         raise _refusal(entry, "an interval has no dates; " + _ALLOWED, "alias")
     second, minute, hour, day_of_month, month, day_of_week = expression.fields
     if not {second.text, minute.text, hour.text} <= _NO_TIME:
-        advice = f"whole dates are excluded; write '* * {day_of_month.text} {month.text} {day_of_week.text}'"
-        raise _refusal(entry, advice, "range")
+        dates = f"{day_of_month.text} {month.text} {day_of_week.text}"
+        rest = ", and this would be every date; remove it" if dates == "* * *" else f"; write '* * {dates}'"
+        raise _refusal(entry, f"whole dates are excluded{rest}", "range")
     return Days(day_of_month, month, day_of_week, both=False)
 
 

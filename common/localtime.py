@@ -1,5 +1,7 @@
 """Instants as a definition gives them: ISO 8601, with an offset or as local time of the schedule's zone."""
 
+import re
+from calendar import monthrange
 from datetime import UTC, date, datetime, timedelta
 
 from oncue.common.errors import CronError
@@ -11,6 +13,9 @@ _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - readings of a wall clock have no
 _AWARE_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 _YEARS = range(2, 9999)
+_YEAR_FIRST = re.compile(r"(\d{4})[-/.]?(\d{1,2})[-/.]?(\d{1,2})(?!\d)", re.ASCII)
+_DAY_FIRST = re.compile(r"(\d{1,2})[.](\d{1,2})[.](\d{4})", re.ASCII)
+_TIME = re.compile(r"(\d{1,2}):(\d{2})(:\d{2})?(Z|[+-]\d{2}:?\d{2})?", re.ASCII)
 
 
 def first_ms(field: str, text: str, clock: WallClock) -> int:
@@ -49,6 +54,31 @@ def read_date(text: str) -> int | None:
     return day.toordinal() - EPOCH_DAY
 
 
+def meant_date(text: str) -> str:
+    """The date that `2026-1-5`, `5.1.2026`, `2026/01/05` or `20260105` was meant as; of a month's days past its last, that.
+
+    "" for anything else, and for `1/5/2026`, which has two meanings.
+    """
+    if found := _YEAR_FIRST.fullmatch(text):
+        year, month, day = (int(part) for part in found.groups())
+    elif found := _DAY_FIRST.fullmatch(text):
+        day, month, year = (int(part) for part in found.groups())
+    else:
+        return ""
+    if year not in _YEARS or not 1 <= month <= 12 or not 1 <= day <= 31:
+        return ""
+    return date(year, month, min(day, monthrange(year, month)[1])).isoformat()
+
+
+def no_such_day(text: str) -> str:
+    """Why a text that begins like a date is none of the calendar: `2026-02 has 28 days`; "" where it is not for its day."""
+    found = _YEAR_FIRST.match(text)
+    if found is None or read_date(found[0]) is not None or not (meant := meant_date(found[0])):
+        return ""
+    year, month, days = meant.split("-")
+    return f"there is no such day: {year}-{month} has {days} days" if int(found[3]) > int(days) else ""
+
+
 def date_of(day: int) -> date:
     """The date of days since 1970-01-01."""
     return date.fromordinal(day + EPOCH_DAY)
@@ -59,13 +89,31 @@ def wall_text(reading: int) -> str:
     return (_EPOCH + timedelta(seconds=reading)).isoformat(" ").removesuffix(":00")
 
 
+def meant_moment(value: object) -> str:
+    """The instant that `2026-1-5 9:00` or `2026-02-30` was meant as, in ISO 8601; "" for anything else."""
+    if not isinstance(value, str):
+        return ""
+    day, _, time = value.strip().replace("T", " ").partition(" ")
+    if not (meant := meant_date(day)) or not time.strip():
+        return meant
+    found = _TIME.fullmatch(time.strip())
+    if found is None or int(found[1]) > 23:
+        return ""
+    moment = f"{meant}T{int(found[1]):02}:{found[2]}{found[3] or ''}{found[4] or ''}"
+    try:
+        datetime.fromisoformat(moment)
+    except ValueError:
+        return ""
+    return moment
+
+
 def _read(field: str, text: str) -> datetime | date:
     if not isinstance(text, str):
         raise _refusal(field, text, "write it as a text")
     try:
         when = date.fromisoformat(text) if len(text) == 10 else datetime.fromisoformat(text)
     except ValueError:
-        raise _refusal(field, text, "write it in ISO 8601") from None
+        raise _refusal(field, text, no_such_day(text) or "write it in ISO 8601") from None
     if when.year not in _YEARS:
         raise _refusal(field, text, "the year is out of range")
     return when

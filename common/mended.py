@@ -17,7 +17,9 @@ _TRUTHS = {"yes": "true", "on": "true", "true": "true", "no": "false", "off": "f
 _SAID = re.compile(r"[;,] (?:write (?!it )|type |remove )")
 _MEANT = re.compile(r"did you mean (\S+)\?$")
 _PLAIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.:/+-]*[A-Za-z0-9])?")
-_LONGEST = 200
+LONGEST = 200
+"""Characters of a line that is shown whole."""
+
 _UNSHOWN = frozenset({"schedules", "command", "env", "http", "headers", "body", "data", "password", "url"})
 """Keys whose values may hold a secret."""
 
@@ -58,11 +60,16 @@ def _shown(name: str, node: Node) -> str:
         text = "{" + ", ".join(f"{key}: {_shown(key, entry.node)}" for key, entry in value.items()) + "}"
     elif isinstance(value, list):
         text = "[" + ", ".join(_shown("", item) for item in value) + "]"
-    elif isinstance(value, str) and name not in ("cron", "rrule") and _PLAIN.fullmatch(value):
-        text = value if isinstance(plain_scalar(value), str) else f'"{value}"'
+    elif isinstance(value, str) and name not in ("cron", "rrule") and is_plain(value):
+        text = value
     else:
         text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= _LONGEST else ""
+    return text if len(text) <= LONGEST else ""
+
+
+def is_plain(text: str) -> bool:
+    """Whether a text stays itself without quotes."""
+    return _PLAIN.fullmatch(text) is not None and isinstance(plain_scalar(text), str)
 
 
 def mended(name: str, key: Key, value: object) -> str:

@@ -111,8 +111,8 @@ def _split(text: object) -> dict[str, str]:
     given: dict[str, str] = {}
     lines = text.strip().upper().split("\n")
     for line in lines:
-        if (name := _NAME_OF_LINE.match(line)) and name[0] in _INSTEAD:
-            refuse("syntax", f"found {name[0]}; {_INSTEAD[name[0]]}")
+        if (known := _NAME_OF_LINE.match(line)) and known[0] in _INSTEAD:
+            refuse("syntax", f"found {known[0]}; {_INSTEAD[known[0]]}")
     if len(lines) > 1:
         refuse("syntax", f"found {len(lines)} lines; allowed is one")
     for part in lines[0].removeprefix("RRULE:").removesuffix(";").split(";"):

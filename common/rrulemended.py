@@ -20,7 +20,8 @@ def mended_rrule(text: str, *, has_dtstart: bool) -> str:
     """What to write instead, such as `rrule: "FREQ=DAILY" and dtstart: 2026-01-05T09:00:00`; "" where none is plain."""
     if len(text) > MAX_LENGTH:
         return ""
-    rule, beside = "", {}
+    rule = ""
+    beside: dict[str, str] = {}
     for line in text.strip().splitlines():
         named = _LINE.fullmatch(line.strip().upper())
         if named is None or named["name"] == "RRULE":

@@ -109,7 +109,7 @@ def problems_of(write: Write, text: str, calendars: str = "") -> list[str]:
         ("{rrule: FREQ=DAILY;BYDAY=MO,TU, dtstart: 2026-01-01T00:00}",
          "3:34: schedules.a.rrule: in braces a comma ends a value: quote the rrule"),
         ("{rrule: FREQ=DALY, dtstart: 2026-01-01T00:00}", "3:7: schedules.a.rrule: FREQ: found 'DALY'; allowed are"),
-        ("{cron: '@daily', start: 2026-02-30}", "3:23: schedules.a.start: found '2026-02-30'; write it in ISO"),
+        ("{cron: '@daily', start: 2026-02-30}", "3:23: schedules.a.start: found '2026-02-30'; there is no such day: 2026-02 has 28 days"),
         ("{cron: '@daily', start: 2026-02-02, end: 2026-02-01}", "3:42: schedules.a.end: found '2026-02-01', which"),
         ("{cron: '@daily', count: 3}", "3:23: schedules.a.count: needs an instant to count from; add start:"),
         ("{cron: '@daily', count: x}", "3:23: schedules.a.count: found the text 'x'; allowed: a whole number from 1"),

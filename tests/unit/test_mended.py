@@ -220,6 +220,60 @@ def test_a_rule_is_not_mended_into_one_without_its_limits(tmp_path: Path, part: 
     assert found.endswith('; write a line such as rrule: "FREQ=WEEKLY;BYDAY=MO"')
 
 
+@pytest.mark.parametrize(
+    ("exclude", "says", "meant"),
+    [
+        ("2026-02-30, holidays", "there is no such day: 2026-02 has 28 days", "2026-02-28, holidays"),
+        ("holidays, 25.12.2026", "", "holidays, 2026-12-25"),
+        ("2026-1-5, '* * 1 1 *'", "", '2026-01-05, "* * 1 1 *"'),
+        ("2026-12-26/2026-12-24, 2026-01-01", "ends before it begins", "2026-12-24/2026-12-26, 2026-01-01"),
+        ("2026-12-24/2026-12-32", "", ""),
+        ("2026-06-24/2026-06-31", "there is no such day: 2026-06 has 30 days", "2026-06-24/2026-06-30"),
+        ("holiday, 2026-01-01", "unknown calendar 'holiday'", "holidays, 2026-01-01"),
+    ],
+)
+def test_an_excluded_date_is_mended_among_the_others(
+    tmp_path: Path, exclude: str, says: str, meant: str
+) -> None:
+    calendars = "calendars: {holidays: [2026-12-25]}\n"
+    (found,) = sentences(tmp_path, f"{calendars}schedules: {{a: {{every: 1h, exclude: [{exclude}]}}}}")
+    assert says in found
+    assert found.endswith(
+        f"; write exclude: [{meant}]" if meant else "; write a line such as exclude: [2026-12-25]"
+    )
+
+
+def test_an_expression_that_would_exclude_every_date_is_not_rewritten_into_one_that_does(
+    tmp_path: Path,
+) -> None:
+    (found,) = sentences(tmp_path, "schedules: {a: {every: 1h, exclude: ['*/5 * * * *']}}")
+    assert found.endswith("whole dates are excluded, and this would be every date; remove it")
+
+
+@pytest.mark.parametrize(
+    ("start", "says", "meant"),
+    [
+        ("2026-02-30", "there is no such day: 2026-02 has 28 days", "2026-02-28"),
+        ("2026-02-30T09:00", "there is no such day: 2026-02 has 28 days", "2026-02-28T09:00"),
+        ("2026-01-05 9:00", "ISO 8601", "2026-01-05T09:00"),
+        ("2026-1-5", "ISO 8601", "2026-01-05"),
+        ("5.1.2026", "ISO 8601", "2026-01-05"),
+    ],
+)
+def test_an_instant_is_mended_into_the_one_that_was_meant(
+    tmp_path: Path, start: str, says: str, meant: str
+) -> None:
+    (found,) = sentences(tmp_path, f"schedules: {{a: {{every: 1h, start: {start}}}}}")
+    assert says in found
+    assert found.endswith(f"; write start: {meant}")
+
+
+@pytest.mark.parametrize("start", ["tomorrow", "1/5/2026", "2026-13-01", "2026-01-05T25:00"])
+def test_what_can_be_no_instant_is_told_with_an_example(tmp_path: Path, start: str) -> None:
+    (found,) = sentences(tmp_path, f"schedules: {{a: {{every: 1h, start: {start}}}}}")
+    assert found.endswith("; write a line such as start: 2026-12-24T09:00")
+
+
 def test_every_key_has_been_asked() -> None:
     asked = {name.rpartition(".")[2] for name in places()}
     assert asked == {*SETTINGS, *QUEUE, *RETRY, *SCHEDULE, *WORK, *HTTP, *EXAMPLES}
