@@ -15,9 +15,11 @@ from oncue.common.configsection import Section
 from oncue.common.configtypes import ScheduleConfig
 from oncue.common.configwork import KEYS as WORK_KEYS
 from oncue.common.configwork import read_work
+from oncue.common.cron_expression import read_expression
 from oncue.common.cronmended import mended_cron
+from oncue.common.duration import seconds_of
 from oncue.common.errors import CronError
-from oncue.common.mended import advised, mended, renamed
+from oncue.common.mended import SUCH_AS, advised, mended, renamed
 from oncue.common.problem import Problem
 from oncue.common.rrulemended import mended_rrule
 from oncue.common.rule import Rule
@@ -90,13 +92,13 @@ def _plain(node: Node) -> object:
 def _is_whole(section: Section, schedule: Entry) -> bool:
     """Whether all that settles the ticks could be read, so that no fault is told a second time as what is missing."""
     faulty = {problem.key.removeprefix(section.name + ".") for problem in section.faults}
-    if faulty & {section.name, *_SETTLES}:
+    if schedule.node.partial or faulty & {section.name, *_SETTLES}:
         return False
     return not faulty or bool(_KINDS & schedule.node.entries.keys())
 
 
 def _values(section: Section, schedule: Entry, given: Surroundings) -> dict[str, Any]:
-    entries = section.mapping(schedule.node, '{cron: "30 2 * * *"}')
+    entries = section.mapping(schedule.node, _line_of(schedule.node))
     if not isinstance(schedule.node.value, dict | None):
         return {}
     cut_off = _cut_off(entries)
@@ -111,6 +113,18 @@ def _values(section: Section, schedule: Entry, given: Surroundings) -> dict[str,
     if "retry" in entries:
         values["retry"] = read_retry(section.inside("retry"), entries["retry"].node)
     return _renamed(values)
+
+
+def _line_of(node: Node) -> str:
+    """What to write instead of no mapping: a text alone may be the expression or the duration of a schedule."""
+    text = node.value if isinstance(node.value, str) else ""
+    if seconds_of(text):
+        return f"{{every: {text}}}"
+    try:
+        read_expression(text)
+    except CronError:
+        return f'{SUCH_AS}{{cron: "30 2 * * *"}}'
+    return f'{{cron: "{text}"}}'
 
 
 def _renamed(values: dict[str, Any]) -> dict[str, Any]:

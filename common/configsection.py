@@ -1,14 +1,15 @@
 """One mapping of the configuration file: its keys checked against a table, its faults written down with their place."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from oncue.common.configkeys import Key
 from oncue.common.errors import BadInput
 from oncue.common.mended import advised, mended, unknown
 from oncue.common.problem import Problem
-from oncue.common.scalar import kind
+from oncue.common.scalar import blank_lookalike, kind
+from oncue.common.yamlfault import lookalike_column
 from oncue.common.yamlfile import Entry, Node
 
 
@@ -33,7 +34,10 @@ class Section:
 
     def mapping(self, node: Node, line: str) -> dict[str, Entry]:
         """The entries of a mapping; a section that is left empty has none. `line` is what to write instead of no mapping."""
-        if node.value is not None and not isinstance(node.value, dict):
+        if isinstance(node.value, str) and node.plain and (lookalike := blank_lookalike(node.value)):
+            at = node.column + lookalike_column(node.value) - 1
+            self.blame(replace(node, column=at), "", f"{lookalike} stands where a blank should be")
+        elif node.value is not None and not isinstance(node.value, dict):
             self.blame(node, "", f"found {kind(node.value)}; allowed: keys with values; write {line}")
         return node.entries
 

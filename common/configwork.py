@@ -10,7 +10,7 @@ from oncue.common.configdata import check_size, plain_data
 from oncue.common.configkeys import HTTP, WORK
 from oncue.common.configsection import Section
 from oncue.common.errors import BadInput
-from oncue.common.mended import advised, example
+from oncue.common.mended import LONGEST, SUCH_AS, advised, example, renamed
 from oncue.common.scalar import found, has_surrogate, kind
 from oncue.common.secret import Secret
 from oncue.common.work import QUEUES, VARIABLE, Call, Command, Request, Work, check_header, check_url
@@ -63,8 +63,8 @@ def _command(section: Section, entries: Mapping[str, Entry], values: dict[str, A
         raise ValueError("shell")  # blamed already; what the command should look like depends on it
     if values.get("shell"):
         if not isinstance(node.value, str) or not node.value:
-            wrong = f"found {found(node.value)}; with shell: true one text in quotes"
-            section.blame(node, "command", advised(wrong, 'command: "ls | wc -l"'))
+            wrong = f"found {found(node.value, node.written)}; with shell: true one text in quotes"
+            section.blame(node, "command", advised(wrong, _shell_line(node)))
         command = str(node.value)
     else:
         command = _words(section, node)
@@ -84,10 +84,23 @@ def _words(section: Section, node: Node) -> tuple[str, ...]:
     for item in node.value if isinstance(node.value, list) else [node]:
         if not isinstance(item.value, str):
             number = isinstance(item.value, int | float) and not isinstance(item.value, bool)
-            hint = f'write "{item.value}"' if number else _WORDS
-            section.blame(item, "command", advised(f"found {found(item.value)}; {hint}", example("command")))
+            hint = f'write "{item.written or item.value}"' if number else _WORDS
+            section.blame(
+                item,
+                "command",
+                advised(f"found {found(item.value, item.written)}; {hint}", example("command")),
+            )
         words.append(str(item.value))
     return tuple(words)
+
+
+def _shell_line(node: Node) -> str:
+    """A list of words as one text for the shell; a single one may be a line for it already."""
+    words = [str(item.value) for item in node.value] if isinstance(node.value, list) else []
+    text = words[0] if len(words) == 1 else shlex.join(words)
+    if not text or len(text) > LONGEST:
+        return f'{SUCH_AS}command: "ls | wc -l"'
+    return f"command: {msgspec.json.encode(text).decode()}"
 
 
 def _mended(text: str) -> str:
@@ -95,7 +108,7 @@ def _mended(text: str) -> str:
         words = shlex.split(text)
     except ValueError:
         words = []
-    if not words or len(text) > 200:
+    if not words or len(text) > LONGEST:
         return example("command")
     return f"command: [{', '.join(msgspec.json.encode(word).decode() for word in words)}]"
 
@@ -119,7 +132,12 @@ def _call(section: Section, entries: Mapping[str, Entry], values: dict[str, Any]
         request["body"] = plain_data(inside.inside("body"), known["body"].node)
     if isinstance(node.value, str):
         section.blame(node, "http", f"found a text; write {_mended_http(node.value)}")
-    elif isinstance(node.value, dict | None) and "url" not in known and known.keys() <= _OF_HTTP:
+    elif (
+        isinstance(node.value, dict | None)
+        and not node.partial
+        and "url" not in known
+        and known.keys() <= _OF_HTTP
+    ):
         inside.blame(entries["http"], "url", "is missing; write http: {url: https://HOST/PATH}")
     if "url" not in request:
         raise ValueError("http")
@@ -139,7 +157,9 @@ def _texts(
         try:
             check(name, value)
         except ValueError as error:
-            section.blame(entry, name, advised(str(error), example(key)))
+            is_name = "is no name" in str(error)
+            line = renamed(name, "X", "-" if key == "headers" else "_") if is_name else example(key)
+            section.blame(entry, name, advised(str(error), line))
         texts[name] = value
     return texts
 
@@ -154,7 +174,7 @@ def _text(section: Section, name: str, node: Node) -> str | Secret | None:
             return Secret(**{place: entry.node.value})
     quote = isinstance(value, int | float)
     allowed = 'allowed: text, {file: PATH} or {env: NAME}; write "text"'
-    hint = f'write "{str(value).lower()}"' if quote else allowed
+    hint = f'write "{node.written}"' if quote else allowed
     section.blame(node, name, f"found {kind(value)}; {hint}")
     return None
 

@@ -22,6 +22,7 @@ LAST_DAY = LAST_SECOND // DAY
 _EVERY_KIND_OF_YEAR = range(11_323, 11_323 + 28 * 365 + 7)  # 2001 to 2028
 _NO_TIME = frozenset({"*", "0"})
 _FIELDS = 5  # of a cron expression, at least; no other entry has so many words
+_LONGEST_SWAPPED = 183
 _ENTRIES = 31  # looked at for the end of a stretch: a month of single days, or ranges of any length
 _ALLOWED = (
     "allowed are dates 2026-12-25, ranges 2026-12-24/2026-12-26, cron expressions of dates such as '* * 25 12 *', "
@@ -122,7 +123,9 @@ def meant_entry(entry: str) -> str:
         return meant
     first, _, last = entry.partition("/")
     begin, end = meant_date(first.strip()), meant_date(last.strip())
-    return "/".join(sorted((begin, end))) if begin and end else ""
+    if not begin or not end:
+        return ""
+    return f"{begin}/{end}" if begin <= end else _swapped(begin, end)
 
 
 def range_text(first: int, last: int) -> str:
@@ -171,8 +174,16 @@ def _range(entry: str, start: str, end: str) -> tuple[int, int]:
     if first is None or last is None:
         raise _refusal(entry, no_such_day(start) or no_such_day(end) or _ALLOWED, "syntax")
     if first > last:
-        raise _refusal(entry, f"the range ends before it begins; write {end}/{start}", "order")
+        swapped = _swapped(start, end)
+        advice = "the range ends before it begins" + (f"; write {swapped}" if swapped else "")
+        raise _refusal(entry, advice, "order")
     return first, last
+
+
+def _swapped(first: str, last: str) -> str:
+    """A range the other way round; "" where that were most of a year, which is a slip of the year instead."""
+    days = (read_date(first) or 0) - (read_date(last) or 0)
+    return f"{last}/{first}" if days <= _LONGEST_SWAPPED else ""
 
 
 def _days(entry: str) -> Days:

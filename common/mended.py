@@ -83,10 +83,10 @@ def example(name: str) -> str:
     return f"{SUCH_AS}{name}: {EXAMPLES[name]}"
 
 
-def renamed(name: str, start: str) -> str:
-    """The nearest name of letters, digits and `_`; one that has none of them at its beginning begins with `start`."""
-    nearest = re.sub(r"[^A-Za-z0-9_]+", "_", name[:60]).strip("_")
-    return nearest if nearest[:1].isascii() and nearest[:1].isalpha() else f"{start}_{nearest}".rstrip("_")
+def renamed(name: str, start: str, joint: str = "_") -> str:
+    """The nearest name of letters, digits and `joint`; one that has no letter at its beginning begins with `start`."""
+    nearest = re.sub(r"[^A-Za-z0-9_]+", joint, name[:60]).strip(joint)
+    return nearest if nearest[:1].isalpha() else f"{start}{joint}{nearest}".rstrip(joint)
 
 
 def _nearest(key: Key, text: str) -> str:

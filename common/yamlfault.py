@@ -15,6 +15,7 @@ from oncue.common.scalar import blank_lookalike
 _UNQUOTED = re.compile(r"(?P<key>[\w.-]*)[\"']?(?:^\s*|[:?-]\s+|[,{\[]\s*)(?P<value>[*@].*)")
 _CRON = re.compile(r"@[a-z]+|@every \w+|[*][\w*/,?#-]*(?: +[\w*/,?#-]+){4,5}")
 _END_OF_VALUE = re.compile(r"\s+#(?!\d).*|\s*,\s*[\w-]+\s*:(?:\s.*)?$|\s*[}\]\"'\r].*|\s+$")
+_UNCLOSED = re.compile(r"expected ',' or '[}\]]', but got .*(?<!'<stream end>')")
 _LONGEST_LINE = 1000  # searched for pitfalls; the patterns are quadratic in it
 _SYNTAX = (
     ("found character '\\t'", "a tab cannot indent a line; use blanks"),
@@ -39,8 +40,11 @@ def syntax_problem(file: str, text: str, error: YAMLError | ValueError | Overflo
         # Python's own chr() refuses what the parser lets through, and nobody knows the line any more.
         return Problem(file, 0, 0, "", "a character escape such as \\U00110000 is out of range")
     mark = _mark(error)
-    problem = pitfall(file, text.split("\n"), mark.line, mark.column)
-    return problem or Problem(file, mark.line + 1, mark.column + 1, "", _plain(error.problem or ""))
+    if problem := pitfall(file, text.split("\n"), mark.line, mark.column):
+        return problem
+    if _UNCLOSED.fullmatch(error.problem or "") and error.context_mark is not None:
+        return _unclosed(file, error.context_mark, mark, text)
+    return Problem(file, mark.line + 1, mark.column + 1, "", _plain(error.problem or ""))
 
 
 def pitfall(file: str, lines: list[str], row: int, column: int) -> Problem | None:
@@ -71,6 +75,16 @@ def _quote_it(key: str, rest: str) -> tuple[str, str]:
 def lookalike_column(line: str) -> int:
     """Return the column, from 1, of the first blank that is none; 0 without any."""
     return next((at for at, char in enumerate(line, start=1) if blank_lookalike(char)), 0)
+
+
+def _unclosed(file: str, start: Any, stop: Any, text: str) -> Problem:
+    """A brace or bracket whose lines go on as those of a block do: where it opens is where it is mended."""
+    sign = text.split("\n")[start.line][start.column]
+    if start.line == stop.line:
+        message = f"a comma or the end of the '{sign}' is missing before this"
+        return Problem(file, stop.line + 1, stop.column + 1, "", message)
+    message = f"this '{sign}' is not closed, or a comma is missing, before line {stop.line + 1}"
+    return Problem(file, start.line + 1, start.column + 1, "", message)
 
 
 def _mark(error: MarkedYAMLError) -> Any:

@@ -37,7 +37,8 @@ class Node:
     """A value and its place, counted from 1. `plain` tells an unquoted scalar; `after` is what its line holds then.
 
     `written` is the beginning of an unquoted scalar as it stands there, whatever its value became.
-    `size` counts characters and entries with every alias expanded; `aliased` tells that there is one inside.
+    `size` counts characters and entries with every alias expanded; `aliased` tells that there is one inside, `partial`
+    that an entry of a mapping could not be kept.
     """
 
     value: "Scalar | list[Node] | dict[str, Entry]"
@@ -48,6 +49,7 @@ class Node:
     written: str = ""
     size: int = 1
     aliased: bool = False
+    partial: bool = False
 
     @property
     def entries(self) -> "dict[str, Entry]":
@@ -183,6 +185,7 @@ class _Builder:
             target.written,
             target.size,
             aliased=True,
+            partial=target.partial,
         )
 
     def _scalar(self, event: Any) -> Node:
@@ -212,19 +215,24 @@ class _Builder:
     def _mapping(self, start: Any, depth: int) -> Node:
         entries: dict[str, Entry] = {}
         nodes: list[Node] = []
+        partial = False
         while type(event := next(self._events)).__name__ != "MappingEndEvent":
             key = self._node(event, depth + 1)
             node = self._node(next(self._events), depth + 1)
             nodes += key, node
             name = self._key(key, entries)
-            if name is not None:
+            if name is None:
+                partial = True
+            else:
                 entries[name] = Entry(key.line, key.column, node)
-        return self._branch(start, entries, nodes)
+        return self._branch(start, entries, nodes, partial)
 
-    def _branch(self, start: Any, value: list[Node] | dict[str, Entry], nodes: list[Node]) -> Node:
+    def _branch(
+        self, start: Any, value: list[Node] | dict[str, Entry], nodes: list[Node], partial: bool = False
+    ) -> Node:
         size, aliased = 1 + sum(node.size for node in nodes), any(node.aliased for node in nodes)
         mark = start.start_mark
-        return Node(value, mark.line + 1, mark.column + 1, size=size, aliased=aliased)
+        return Node(value, mark.line + 1, mark.column + 1, size=size, aliased=aliased, partial=partial)
 
     def _key(self, key: Node, entries: dict[str, Entry]) -> str | None:
         """Return the name to file an entry under; None, and a fault, where it cannot be kept."""

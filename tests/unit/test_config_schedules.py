@@ -168,7 +168,7 @@ def test_each_setting_of_a_schedule_enters_the_definition_hash_once_it_is_not_th
     ("schedule", "line"),
     [
         ("a: {cron: 5}", 'write a line such as cron: "30 2 * * *"'),
-        ("a: '@daily'", 'write {cron: "30 2 * * *"}'),
+        ("a: '@daily'", 'write {cron: "@daily"}'),
         ("a: {every: 90}", "write every: 90s"),
         ("a: {cron: '0 0 * *'}", 'write cron: "0 0 * * *"'),
         ("a: {cron: '0 0 1 1 * 2026 *'}", "write 0 0 1 1 * 2026"),
