@@ -154,4 +154,4 @@ def _texts(section: Section, key: str, node: Node, allowed: str) -> Iterator[tup
 
 def _line(key: str) -> str:
     """What to write instead; a calendar that is a plain list has no key for its dates."""
-    return example(key) if key else EXAMPLES["dates"]
+    return example(key) if key else f"{SUCH_AS}{EXAMPLES['dates']}"

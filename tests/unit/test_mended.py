@@ -100,7 +100,7 @@ def test_every_key_has_been_asked() -> None:
         ("queues: {a b: {}}", "write a_b"),
         ("queues: {'!': {}}", "write queue"),
         ("calendars: {2c: [2026-12-25]}", "write days_2c"),
-        ("calendars: {c: [noon]}", "write [2026-12-25]"),
+        ("calendars: {c: [noon]}", "write a line such as [2026-12-25]"),
         ("schedules: {a b: {cron: '@daily'}}", "write a_b"),
         ("queues: {q: {retry: {first_s: 9, max_s: 3}}}", "write max_s: 9"),
         (
@@ -111,7 +111,10 @@ def test_every_key_has_been_asked() -> None:
         ("timezone: IST", "Asia/Kolkata, Europe/Dublin and Asia/Jerusalem; write one of these"),
         ("timezone: Europe/Berln", "write timezone: Europe/Berlin"),
         ("allow_http: 'no'", "write allow_http: false"),
-        ("calendars: {c: [2026-12-25]}\nschedules: {a: {every: 1h, exclude: Mars}}", "write exclude: [c]"),
+        (
+            "calendars: {c: [2026-12-25]}\nschedules: {a: {every: 1h, exclude: Mars}}",
+            "write a line such as exclude: [c]",
+        ),
         ("schedules: {a: {every: 90x}}", "write a line such as every: 90m"),
         ("schedules: {a: {every: 7d, jitter: 2d}}", "write a line such as jitter: 90m"),
         ("schedules: {a: {every: 1h, timezone: PST}}", "write timezone: America/Los_Angeles"),
