@@ -44,12 +44,6 @@ def count(directory: Path) -> Count:
     return Count(number, first / 1e9, last / 1e9)
 
 
-def forget(directory: Path) -> None:
-    """Removes all traces; no handler may be running."""
-    for path in (*directory.glob("tally-*"), directory / "marks"):
-        path.unlink(missing_ok=True)
-
-
 def wait(done: Callable[[], bool], timeout_s: float, pause_s: float = 0.02) -> bool:
     """Waits until ``done``; False after ``timeout_s``."""
     ends = time.monotonic() + timeout_s

@@ -18,6 +18,8 @@ WATCHED_S = 62
 COMMANDS_PER_MINUTE = 12
 CPU_SHARE = 0.005
 RSS_BYTES = 45 * 1024 * 1024
+STOPPER_BYTES = 12 * 1024 * 1024
+"""Of the process that a worker starts with its first task (docs/decisions/0021), most of it the interpreter's own file."""
 
 
 @pytest.mark.slow
@@ -58,3 +60,6 @@ def test_an_idle_cluster_of_processes_costs_next_to_nothing(
     assert asked.total() / minutes <= COMMANDS_PER_MINUTE, asked
     assert max(shares) < CPU_SHARE
     assert max(sizes) <= RSS_BYTES
+    stoppers = [child for member in members for child in member.process.children()]
+    assert 1 <= len(stoppers) <= 4
+    assert max(child.memory_info().rss for child in stoppers) <= STOPPER_BYTES
