@@ -13,8 +13,7 @@ def begin_anew(
 ) -> None:
     """Says what has happened and that a pause follows, and drops all that may have to do with it.
 
-    Connections, since they may be dead or lead to a former primary, and what is known of the clock of a server that
-    another one may have followed. ``log`` is that of the role, by whose name a fault of its own is told.
+    Connections may be dead or lead to a former primary, whose clock is another one. ``log`` is that of the role, by whose name a fault of its own is told.
     """
     if isinstance(error, (*FAULTS, WrongServer)):
         tell = log.warning if is_passing(error) else log.error
@@ -24,4 +23,3 @@ def begin_anew(
         log.error("a fault of the %s's own; going on in %.0f ms", role, pause_s * 1000, exc_info=error)
     read.close()
     shard.link.reset()
-    shard.server_clock.forget()

@@ -57,6 +57,7 @@ class Link:
         self._client: redis.Redis | RedisCluster | None = None
         self._connections: Connections | None = None
         self._checked: set[bytes] = set()
+        self._at_reset: list[Callable[[], None]] = []
 
     @property
     def client(self) -> redis.Redis | RedisCluster:
@@ -173,6 +174,12 @@ class Link:
         if self._connections is not None:
             self._connections.drop()
         self._checked.clear()
+        for forget in self._at_reset:
+            forget()
+
+    def at_reset(self, forget: Callable[[], None]) -> None:
+        """``forget`` is called at each reset: it drops what was known of a server that another one may have followed."""
+        self._at_reset.append(forget)
 
     def close(self) -> None:
         """Closes the connections for commands."""

@@ -20,6 +20,7 @@ class Shard:
         self.keys = Keys(namespace, number)
         self.server_clock = ServerClock(lambda: link.server_time(self.keys.timetable))
         self.clock: Clock = clock or self.server_clock
+        link.at_reset(self.server_clock.forget)
         self.pages: set[int] = set()
         """Pages that held something when this process last heard of them; only ever a hint."""
 

@@ -181,6 +181,17 @@ def test_an_idle_connection_that_the_server_has_closed_is_not_used(valkey: Redis
     assert app.store.counts()["default"]["delayed"] == 2
 
 
+def test_a_producer_that_lost_its_server_asks_the_next_one_for_the_time(valkey: RedisServer) -> None:
+    """The one that has followed may have another clock, by which this one's tasks are due from now on."""
+    app = app_at(valkey.url, patience_s=5)
+    app.schedule_task(None, 1)
+    valkey.admin.client_kill_filter(_type="normal", skipme=True)
+    valkey.admin.config_resetstat()
+    app.store.link.reset()
+    app.schedule_task(None, 2)
+    assert valkey.admin.info("commandstats")["cmdstat_time"]["calls"] >= 1
+
+
 def test_a_forked_process_uses_no_connection_of_its_parent(valkey: RedisServer) -> None:
     app = app_at(valkey.url)
     app.schedule_task(DUE, "parent")
