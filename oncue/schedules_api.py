@@ -125,11 +125,11 @@ class Schedules:
         It waits (state "blocked") for a run that goes on, unless the schedule's overlap is "allow" and its ticks do not
         count from the end of a run.
         """
+        task_id = f"{short(_name(name))}+{ids.new_id()}"
         for _ in range(_ATTEMPTS):
             entry = self._usable(name)
             definition = _read(entry)
             now = self._store.persist(entry.shard, entry.shard.now_ms)
-            task_id = f"{short(name)}+{ids.new_id()}"
             body = task_record(definition, now, 0, due_ms=now)
             call = partial(
                 schedule_calls.trigger, entry.shard, definition, "triggered", [(now, task_id, body)]

@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from oncue.common.errors import BadInput, WrongState
+from oncue.common.ids import new_nonce
 from oncue.common.store import Store
 from oncue.common.task import instant
 from oncue.scheduler.catch_up import ticks_between
@@ -77,8 +78,16 @@ def _make(
     *,
     forced: bool,
 ) -> None:
+    rule = definition.rule
+    # With it a repeated call knows what it has made before its reply was lost: that is there by its own doing, and not
+    # to be made twice though it be forced.
+    nonce = new_nonce()
     tasks = [
-        (at, tick_id(definition.name, at), task_record(definition, at, now_ms - definition.rule.runs_at(at)))
+        (
+            at,
+            tick_id(definition.name, at),
+            task_record(definition, at, now_ms - rule.runs_at(at), nonce=nonce),
+        )
         for at in planned
     ]
     call = partial(trigger, entry.shard, definition, "backfilled", tasks, forced=forced)

@@ -128,7 +128,9 @@ def _wall(definition: Definition, wanted: Plan) -> str:
     return definition.wall(max(decided)) if decided else ""
 
 
-def task_record(definition: Definition, planned_ms: int, late_ms: int, due_ms: int | None = None) -> bytes:
+def task_record(
+    definition: Definition, planned_ms: int, late_ms: int, due_ms: int | None = None, nonce: bytes = b""
+) -> bytes:
     """The record of a tick's task; it is due when the tick runs, unless said otherwise."""
     config = definition.config
     options: dict[str, object] = {"schedule": definition.name, "planned_ms": planned_ms}
@@ -137,7 +139,7 @@ def task_record(definition: Definition, planned_ms: int, late_ms: int, due_ms: i
         options["retry"] = config.retry
     data = record.encoded(config.data, 1 << 30)
     due = definition.rule.runs_at(planned_ms) if due_ms is None else due_ms
-    return record.pack(due, config.priority, config.queue, data, options=options)
+    return record.pack(due, config.priority, config.queue, data, nonce, options)
 
 
 def _report(name: str, wanted: Plan, became: Sequence[bytes]) -> None:

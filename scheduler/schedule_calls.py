@@ -199,9 +199,10 @@ def trigger(
     *,
     forced: bool = False,
 ) -> list[str] | None:
-    """Makes tasks, given as planned instant, id and record; for each "ready", "blocked" or "there".
+    """Makes tasks, given as planned instant, id and record; for each "ready", "blocked", "made" or "there".
 
-    None if the definition has changed, was removed or is being moved. ``what``: "triggered" or "backfilled".
+    "made": by a call before, of the same nonce. None if the definition has changed, was removed or is being moved, and
+    none of them is made. ``what``: "triggered" or "backfilled".
     """
     keys, config, name = shard.keys, definition.config, definition.name
     fixed = (

@@ -317,6 +317,91 @@ def test_a_tick_whose_reply_is_lost_makes_one_task(bench: Bench) -> None:
     assert bench.counts() == {"done": TIMES + 1}
 
 
+@pytest.fixture
+def sharded(valkey: RedisServer, namespace: str) -> Iterator[Bench]:
+    """Two shards, and an hourly schedule in that of the queue "default"."""
+    clock = FixedClock()
+    with (
+        Proxy(valkey.url) as proxy,
+        opened(proxy, namespace, shards=2, clock=clock) as cut,
+        opened(valkey, namespace, shards=2, clock=clock) as direct,
+    ):
+        direct.link.node(b"x").script_load(script("trigger").text)
+        found = Bench(proxy, cut, direct, clock)
+        found.app.schedules.create("report", cron="0 * * * *", overlap="allow")
+        yield found
+
+
+def edited(bench: Bench) -> None:
+    bench.app.schedules.change("report", data=1)
+
+
+def removed(bench: Bench) -> None:
+    bench.app.schedules.remove("report")
+
+
+def moved(bench: Bench) -> None:
+    elsewhere = next(q for q in "abcdef" if bench.direct.shard(q) is not bench.direct.shard("default"))
+    bench.app.schedules.change("report", queue=elsewhere)
+
+
+def unchanged(bench: Bench) -> None:
+    """Nothing has happened to the schedule."""
+
+
+@pytest.mark.parametrize("meanwhile", [edited, removed, moved, unchanged])
+@pytest.mark.parametrize("ended", ["ready", "done"])
+def test_a_trigger_whose_reply_is_lost_makes_one_task_whatever_becomes_of_its_schedule(
+    sharded: Bench, monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[Bench], None], ended: str
+) -> None:
+    before = sharded.counts()
+
+    def pause(seconds: float) -> None:
+        meanwhile(sharded)
+        if ended == "done":
+            sharded.hands.complete(*sharded.hands.reserve())
+
+    monkeypatch.setattr("oncue.common.store.sleep_s", pause)
+    sharded.proxy.cut_reply(call_of("trigger"))
+    task = sharded.cut_app.schedules.trigger("report")
+    assert sharded.proxy.cuts == 1
+    assert sharded.app.get(task).state == ended
+    assert sum(sharded.counts().values()) == sum(before.values()) + 1
+    assert sharded.app.schedules.get("report").triggered == 1
+
+
+@pytest.mark.parametrize("meanwhile", [edited, removed, moved, unchanged])
+@pytest.mark.parametrize("ended", ["ready", "done"])
+@pytest.mark.parametrize("forced", [False, True])
+def test_a_backfill_whose_reply_is_lost_counts_what_it_has_made_and_makes_it_once(
+    sharded: Bench,
+    monkeypatch: pytest.MonkeyPatch,
+    meanwhile: Callable[[Bench], None],
+    ended: str,
+    forced: bool,
+) -> None:
+    hour_s = 3600
+    (before,) = sharded.app.schedules.backfill("report", sharded.at(-1) - hour_s, sharded.at(-1)).made
+    sharded.hands.complete(*sharded.hands.reserve())
+    counts = sharded.counts()
+
+    def pause(seconds: float) -> None:
+        meanwhile(sharded)
+        if ended == "done":
+            sharded.hands.complete(*sharded.hands.reserve())
+
+    monkeypatch.setattr("oncue.common.store.sleep_s", pause)
+    sharded.proxy.cut_reply(call_of("trigger"))
+    start = sharded.at(-1) - 3 * hour_s
+    found = sharded.cut_app.schedules.backfill("report", start, sharded.at(-1), forced=forced)
+    assert sharded.proxy.cuts == 1
+    assert found.there == ([] if forced else [before])
+    assert len(found.made) == (3 if forced else 2)
+    assert {sharded.app.get(task).state for task in found.made} == {ended}
+    assert sum(sharded.counts().values()) == sum(counts.values()) + len(found.made)
+    assert sharded.app.schedules.get("report").backfilled == 1 + len(found.made)
+
+
 def test_with_replies_lost_everywhere_at_once_each_task_runs_once(
     valkey: RedisServer, namespace: str
 ) -> None:
