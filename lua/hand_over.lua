@@ -31,7 +31,8 @@ if file ~= "" and redis.call("HGET", keys.revisions, "=" .. file) ~= ARGV[5] the
     return {-2}
 end
 if redis.call("HEXISTS", keys.schedule, "moved") == 0 then
-    local planned = tonumber(redis.call("HGET", keys.schedule, "planned"))
+    local planned, put_off = unpack(redis.call("HMGET", keys.schedule, "planned", "put_off"))
+    planned = tonumber(planned or put_off)
     local tick = redis.call("ZSCORE", keys.timetable, "t" .. name)
     local due, since = state == "paused" and planned or tonumber(tick), now
     if state == "invalid" then

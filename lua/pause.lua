@@ -7,7 +7,7 @@
 -- States  unchanged
 --
 -- The planned instant stays: from it on, ticks count as skipped when the schedule is resumed. Where the next tick
--- counts from the end of a run, the one kept is the one that has fired; the next is in the timetable, or not known yet.
+-- counts from the end of a run, none is kept; the next is in the timetable, or not known yet.
 -- Dies before: it goes on. Dies after: it is paused; the repeated call answers the same.
 
 -- include: expect

@@ -1,7 +1,7 @@
 -- put_schedule: schedules are created or edited; the same definition again changes nothing, its tick least of all.
 --
 -- KEYS  1 timetable, 2 schedules, 3 records, 4 runs, 5 followers, 6 armed, 7 notify, 8 revisions,
---       9 zones; then each schedule
+--       9 zones; then of each schedule its hash and its history
 -- ARGV  1 now in ms, 2 file that they come from, or "", 3 revision of that file; then for each schedule eleven:
 --       name, definition hash, definition (JSON), the hash that it replaces ("" for none, "*" for any), next planned
 --       instant in ms or "" for none, the instant in the timetable for that, "" or how many ms after the end of a run
@@ -14,8 +14,9 @@
 -- Cost  O(schedules given)
 -- States  unchanged
 --
--- What was due before an edit is done by the definition that it came from, and nothing is fired because of the edit. A
--- paused schedule stays paused. One that was handed over by another shard goes on with the state that it had there.
+-- What was due before an edit is done by the definition it came from, and nothing is fired because of the edit. The
+-- planned instant of a tick that jitter has kept for later, and that goes with the edit, counts as skipped. A paused
+-- schedule stays paused. One that was handed over by another shard goes on with the state that it had there.
 -- Dies before: nothing has changed. Dies after: definitions and ticks are both there.
 
 -- include: expect
@@ -26,13 +27,14 @@
 -- include: last_run
 -- include: tick
 -- include: drop_tick
+-- include: note
 -- include: may_plan_by
 
 local keys = {timetable = KEYS[1], schedules = KEYS[2], records = KEYS[3], runs = KEYS[4], followers = KEYS[5],
     armed = KEYS[6], notify = KEYS[7], revisions = KEYS[8], zones = KEYS[9]}
 local now, file, revision = tonumber(ARGV[1]), ARGV[2], ARGV[3]
 local HASH = 32
-expect(now and #ARGV >= 3 and (#ARGV - 3) % 11 == 0 and #KEYS == 9 + (#ARGV - 3) / 11)
+expect(now and #ARGV >= 3 and (#ARGV - 3) % 11 == 0 and #KEYS == 9 + (#ARGV - 3) / 11 * 2)
 for i = 4, #ARGV, 11 do
     for n = 4, 6 do
         expect(ARGV[i + n] == "" or tonumber(ARGV[i + n]))
@@ -70,6 +72,11 @@ local function put(name, hash, definition, replaces, planned, instant, every, is
     elseif is_overtaken then
         return -4
     end
+    local kept = tonumber(redis.call("HGET", keys.schedule, "planned"))
+    if kept and kept ~= planned and (tonumber(through) or 0) < kept and kept <= (tonumber(moved) or now) then
+        note(keys, stretch("skipped", "edited before its run", now, kept, kept, 1))
+        redis.call("HSET", keys.schedule, "through", string.format("%.0f", kept))
+    end
     drop_tick(keys, name)
     redis.call("HSET", keys.schedules, name, hash .. definition)
     redis.call("HSET", keys.schedule, "since", ARGV[1], "rules", rules)
@@ -95,7 +102,8 @@ end
 local is_old = file ~= "" and redis.call("HGET", keys.revisions, "=" .. file) ~= revision
 local answers = {}
 for i = 4, #ARGV, 11 do
-    keys.schedule = KEYS[10 + (i - 4) / 11]
+    local at = 10 + (i - 4) / 11 * 2
+    keys.schedule, keys.history = KEYS[at], KEYS[at + 1]
     local zone, rules = ARGV[i + 8], ARGV[i + 9]
     answers[#answers + 1] = is_old and -2 or not may_plan_by(keys, zone, rules) and -4
         or put(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], tonumber(ARGV[i + 4]), tonumber(ARGV[i + 5]),

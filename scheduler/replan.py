@@ -11,7 +11,7 @@ from oncue.common.errors import BadInput, CronError
 from oncue.common.shard import Shard
 from oncue.common.task import instant
 from oncue.scheduler.definition import Definition
-from oncue.scheduler.schedule_calls import MOST_SET_BACK_MS, decided_ms, next_tick
+from oncue.scheduler.schedule_calls import MOST_SET_BACK_MS, decided_ms, next_planned
 from oncue.scheduler.standing import Stored, all_stored, find
 from oncue.scheduler.zones import MARK, claim, zone_of_mark
 
@@ -79,7 +79,7 @@ def _right(definition: Definition, fields: Mapping[str, str], now_ms: int) -> tu
     marks += [int(since)] if since.isascii() and since.isdigit() else []
     # What lies far ahead was written by a clock that was wrong.
     after_ms = max((mark for mark in marks if 0 < mark <= now_ms + MOST_SET_BACK_MS), default=now_ms)
-    planned, at, _ = next_tick(definition, after_ms, decided, fields.get("planned"))
+    planned, at, _ = definition.told(next_planned(definition, after_ms, decided, fields.get("planned")))
     return planned, at
 
 

@@ -24,6 +24,8 @@ NO_RULES = ("", "", "")
 NO_TICK = ("", "", "")
 """What scripts are told of a next tick where there is none, or none is known."""
 
+_STANDING = ("through", "wall", "moved", "planned", "put_off")
+
 
 class Origin(NamedTuple):
     """A file and the revision of it that is being put; both "" for what a program puts."""
@@ -46,7 +48,7 @@ def put_schedules(
     client: Any = shard.link.client
     pipeline = client.pipeline(transaction=False)
     for definition in definitions:
-        pipeline.hmget(keys.schedule(definition.name), "through", "wall", "moved", "planned")
+        pipeline.hmget(keys.schedule(definition.name), *_STANDING)
     standing = pipeline.execute()
     fixed = [
         keys.timetable,
@@ -61,15 +63,14 @@ def put_schedules(
     ]
     args: Arguments = [now, *origin]
     for definition, texts in zip(definitions, standing, strict=True):
-        through, wall, moved, planned = (text and text.decode(errors="replace") for text in texts)
+        fields = {
+            field: text.decode(errors="replace") for field, text in zip(_STANDING, texts, strict=True) if text
+        }
         name, off = definition.name, "" if definition.config.enabled else "1"
-        fixed.append(keys.schedule(name))
-        # What comes while a schedule is between two shards is made up for.
-        since = int(moved) if moved and moved.isdigit() else now
-        decided = decided_ms(definition, through, wall)
-        tick = next_tick(definition, after(min(now, since), decided), decided, planned)
+        fixed += (keys.schedule(name), keys.history(name))
+        tick = definition.told(planned_by(definition, fields, now))
         args += (name, definition.hash, definition.stored(), replaces[name], *tick, off)
-        args += (definition.config.timezone, definition.rules, through or "")
+        args += (definition.config.timezone, definition.rules, fields.get("through", ""))
     answers: list[int] = shard.call("put_schedule", fixed, args)
     return answers
 
@@ -139,17 +140,27 @@ def after(now_ms: int, decided_ms: int) -> int:
     return decided_ms if now_ms < decided_ms <= now_ms + MOST_SET_BACK_MS else now_ms
 
 
-def next_tick(definition: Definition, after_ms: int, decided_ms: int, planned: str | None) -> list[int | str]:
-    """What scripts are told of the first tick after an instant, ``planned`` being the one that has stood there until now.
+def planned_by(definition: Definition, fields: Mapping[str, str], now_ms: int) -> int | None:
+    """The planned instant that comes next once this definition is put, from the schedule's fields in the store."""
+    moved = fields.get("moved", "")
+    # What comes while a schedule is between two shards is made up for.
+    since = int(moved) if moved.isascii() and moved.isdigit() else now_ms
+    decided = decided_ms(definition, fields.get("through"), fields.get("wall"))
+    # What was put off had been due before, and could not be read.
+    planned = None if "put_off" in fields else fields.get("planned")
+    return next_planned(definition, after(min(now_ms, since), decided), decided, planned)
 
-    That one stays if it is a tick by this definition too, its instant has passed, and jitter keeps its run for later: else
-    it would come by neither.
+
+def next_planned(definition: Definition, after_ms: int, decided_ms: int, planned: str | None) -> int | None:
+    """The planned instant of the first tick after an instant, ``planned`` being the one that has stood there until now.
+
+    That one stays if its instant has passed, so that jitter alone has kept its run for later, and it is the last one so far
+    by this definition too: else it would come by neither. Where less jitter has its run come before now, it is due.
     """
     at = int(planned) if planned and planned.isascii() and planned.isdigit() else 0
-    rule = definition.rule
-    if decided_ms < at <= after_ms < rule.runs_at(at) and rule.next_after(at - 1) == at:
-        return definition.told(at)
-    return definition.next_tick(after_ms)
+    if decided_ms < at <= after_ms and definition.rule.latest_up_to(after_ms, at - 1) == at:
+        return at
+    return definition.rule.next_after(after_ms)
 
 
 def resume(

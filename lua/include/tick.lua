@@ -5,6 +5,7 @@ local function set_tick(keys, name, planned, instant, every)
     local last = every and last_run(keys, name)
     if last then
         link(keys, last, follower(every, member))
+        redis.call("HDEL", keys.schedule, "planned")
         redis.call("ZREM", keys.timetable, member)
         return "active"
     end

@@ -102,7 +102,7 @@ class Scene:
         schedules, draw = self.stage.app.schedules, self.draw
         since, until = sorted(draw.uniform(self.start_ms - HOUR_MS, self.stage.clock.ms) for _ in range(2))
         acts: dict[str, Callable[[], object]] = {
-            "change": partial(schedules.change, self.name, priority=draw.randrange(10)),
+            "change": partial(schedules.change, self.name, **self.changed()),
             "apply": partial(self.apply, draw.randrange(3), forced=draw.random() < 0.5),
             "pause": partial(schedules.pause, self.name),
             "resume": partial(schedules.resume, self.name),
@@ -118,6 +118,11 @@ class Scene:
             return self.busy[free[0]]
         what = draw.choice(sorted(acts))
         return Actor(what, acts[what])
+
+    def changed(self) -> dict[str, Any]:
+        if "jitter_s" in self.settings:
+            return {"jitter_s": self.draw.choice([0, 300, 1200, 3000])}
+        return {"priority": self.draw.randrange(10)}
 
     def apply(self, number: int, *, forced: bool) -> object:
         """One of three revisions of a file; once replaced, it changes nothing unless forced."""

@@ -177,9 +177,58 @@ def test_a_tick_that_jitter_keeps_for_later_is_not_lost_by_an_edit(
     assert app.schedules.get("one").next_ms == START_MS + 2 * HOUR_MS
 
 
-def test_a_tick_that_jitter_keeps_for_later_goes_with_a_rule_that_does_not_have_it(
-    app: App, clock: FixedClock
+@pytest.mark.parametrize("how", ["edited", "moved", "moved by a file", "planned anew"])
+def test_a_tick_in_its_jitter_runs_at_once_when_an_edit_leaves_less_jitter_than_has_passed(
+    app: App, store: Store, clock: FixedClock, how: str
 ) -> None:
-    app.schedules.create("one", cron="0 * * * *", jitter_s=1200)
-    clock.ms = START_MS + HOUR_MS + 1
-    assert app.schedules.change("one", cron="30 * * * *").next_ms == START_MS + 3 * HOUR_MS // 2
+    app.schedules.create("one", cron="0 * * * *", jitter_s=3000)
+    run_ms = app.schedules.get("one").next_run_ms or 0
+    assert run_ms > START_MS + HOUR_MS + 1
+    clock.ms = run_ms - 1
+    if how == "moved by a file":
+        apply(store, [entry("one", other_queue(store))], FILE, forced=True)
+    else:
+        app.schedules.change("one", jitter_s=0, **{"queue": other_queue(store)} if how == "moved" else {})
+    if how == "planned anew":
+        shard = store.shard("default")
+        shard.command("HDEL", shard.keys.schedule("one"), "rules")
+    assert app.schedules.get("one").next_ms == START_MS + HOUR_MS
+    Passes(store)()
+    assert hours(app, "one", "fired") == [1]
+    assert app.schedules.get("one").next_ms == START_MS + 2 * HOUR_MS
+
+
+@pytest.mark.parametrize("cron", ["30 * * * *", "* * * * *"], ids=["has it not", "has later ones"])
+@pytest.mark.parametrize("moves", [False, True])
+def test_a_tick_in_its_jitter_that_goes_with_an_edit_is_skipped(
+    app: App, store: Store, clock: FixedClock, moves: bool, cron: str
+) -> None:
+    app.schedules.create("one", cron="0 * * * *", jitter_s=3000)
+    assert (app.schedules.get("one").next_run_ms or 0) > START_MS + HOUR_MS + 2 * MINUTE_MS
+    clock.ms = START_MS + HOUR_MS + 2 * MINUTE_MS
+    queue = {"queue": other_queue(store)} if moves else {}
+    app.schedules.change("one", cron=cron, **queue)
+    (event,) = app.schedules.history("one")
+    assert event == {
+        "what": "skipped",
+        "reason": "edited before its run",
+        "planned": START_MS + HOUR_MS,
+        "at": clock.ms,
+    }
+    next_ms = app.schedules.get("one").next_ms or 0
+    assert next_ms == START_MS + HOUR_MS + (30 if cron.startswith("30") else 3) * MINUTE_MS
+    Passes(store)()
+    assert app.schedules.get("one").skipped == 1
+    assert hours(app, "one", "fired") == []
+
+
+def test_what_was_planned_before_ticks_counted_from_the_end_of_a_run_is_none_of_them(
+    app: App, store: Store, clock: FixedClock
+) -> None:
+    app.schedules.create("one", cron="0 * * * *")
+    app.schedules.trigger("one")
+    app.schedules.change("one", cron=None, every_s=600, from_end=True)
+    clock.ms += 2 * HOUR_MS
+    app.schedules.change("one", cron="0 * * * *", every_s=None, from_end=False)
+    assert app.schedules.get("one").next_ms == START_MS + 3 * HOUR_MS
+    assert hours(app, "one", "skipped") == []

@@ -138,7 +138,7 @@ class ScheduleCalls(Shard):
             rules,
             self._through(name) if through is None else through,
         ]
-        return self.call("put_schedule", [*keys, k.schedule(name)], args)
+        return self.call("put_schedule", [*keys, k.schedule(name), k.history(name)], args)
 
     def remove_schedule(
         self,
