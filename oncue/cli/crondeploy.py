@@ -103,15 +103,12 @@ def _end(file: str, config: Any, *, is_meant: bool = False) -> None:
 def _compared(change: Any, now_ms: int) -> dict[str, Any]:
     from oncue.cli.edited import edited
     from oncue.cli.schedulelist import limited, shown
-    from oncue.scheduler.definition import rule_of
     from oncue.scheduler.standing import info
 
     before = info(change.before) if change.before is not None and change.before.state != "removed" else None
     paused = before is not None and before.state == "paused" and before.why != "enabled: false"
     old = before.next_ms if before and before.state == "active" else None
-    new = None
-    if change.after is not None and change.after.enabled and not paused:
-        new = rule_of(change.after).next_after(now_ms)
+    new = _next(change, now_ms) if change.after is not None and change.after.enabled and not paused else None
     return {
         "name": change.name,
         "what": change.what,
@@ -121,6 +118,17 @@ def _compared(change: Any, now_ms: int) -> dict[str, Any]:
         "next_after": shown(new, change.after),
         "ticks": "paused" if paused and change.after is not None else _direction(old, new),
     }
+
+
+def _next(change: Any, now_ms: int) -> int | None:
+    """The planned instant that comes next once the file is applied."""
+    from oncue.scheduler.definition import defined
+    from oncue.scheduler.schedule_calls import planned_by
+
+    entry = change.before
+    # A tick that is due is done before; one that jitter keeps for later may stay.
+    fields = entry.fields if entry is not None and (entry.moved or (entry.at_ms or 0) > now_ms) else {}
+    return planned_by(defined(change.after, ""), fields, now_ms)
 
 
 def _direction(old: int | None, new: int | None) -> str:

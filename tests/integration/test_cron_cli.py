@@ -14,8 +14,11 @@ from typing import Any
 import pytest
 
 from oncue import App
+from oncue.common.clock import host_now_ms
+from oncue.common.task import instant
 from tests.support.commands import Ended, ended
 from tests.support.processes import Process
+from tests.support.product import HOUR_MS, FixedClock, app_on, opened
 from tests.support.servers import RedisServer
 from tests.support.waiting import eventually
 
@@ -134,6 +137,34 @@ def test_a_file_with_a_name_is_the_same_at_any_path(oncue: Run, file: Path, tmp_
     assert {entry["source"] for entry in listed(oncue).values()} == {"shop"}
     end = oncue("cron", "apply", other, "--source", "/etc/shop")
     assert (end.code, "allowed: 1 to 64 of the characters" in end.output) == (2, True)
+
+
+def test_a_difference_knows_that_a_tick_stays_that_jitter_keeps_for_later(
+    oncue: Run, file: Path, valkey: RedisServer, namespace: str
+) -> None:
+    past = FixedClock(host_now_ms() // 1000 * 1000 - 2 * HOUR_MS)
+    every = {"every_s": 86_400, "anchor": instant(past.ms + HOUR_MS).isoformat()}
+    with opened(valkey, namespace, clock=past) as store:
+        schedules = app_on(store).schedules
+        late = (
+            info.name
+            for info in (schedules.create(f"n{n}", jitter_s=80_000, **every) for n in range(100))
+            if (info.next_run_ms or 0) > past.ms + 6 * HOUR_MS
+        )
+        stays, goes = next(late), next(late)
+    anchor = every["anchor"]
+    file.write_text(
+        f"""schedules:
+  {stays}: {{every: 1d, anchor: "{anchor}", jitter: 1m}}
+  {goes}: {{every: 12h, anchor: "{instant(past.ms).isoformat()}"}}
+"""
+    )
+    found = {entry["name"]: entry for entry in oncue("cron", "diff", file, "--json").json}
+    assert {name: found[name]["ticks"] for name in (stays, goes)} == {stays: "same", goes: "later"}
+    assert oncue("cron", "apply", file).code == 0
+    told = listed(oncue)
+    for name in (stays, goes):
+        assert told[name]["next"] == found[name]["next_after"]
 
 
 def test_a_difference_never_shows_what_may_be_secret(oncue: Run, file: Path) -> None:
