@@ -1,13 +1,18 @@
 """One shard of the store: its keys, its clock, and calls of its scripts."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+from redis.exceptions import NoScriptError
+
 from oncue.common.clock import RESYNC_S, Clock, ServerClock
-from oncue.common.connections import OpenConnection
+from oncue.common.connections import OpenConnection, raised
 from oncue.common.keys import Keys, opens_at, page_of
 from oncue.common.link import Link
 from oncue.common.scripts import script
+
+Request = tuple[Sequence[bytes], Sequence[bytes | str | int]]
+"""Keys and arguments of one call of a script."""
 
 
 class Shard:
@@ -50,6 +55,32 @@ class Shard:
     def call(self, name: str, keys: Sequence[bytes], args: Sequence[bytes | str | int]) -> Any:
         """One call of a script, not repeated; raises what redis-py raises."""
         return script(name)(self.link, keys, args)
+
+    def call_in_a_row(self, name: str, requests: Iterable[Request]) -> list[Any]:
+        """The answers to calls of a script, all of them sent before the first answer is read.
+
+        So the server works on one while the next is put together, and ``requests`` may do that when it is asked for it.
+        For calls that need no order among each other. Not repeated; raises what redis-py raises, and then any of them may
+        have been done.
+        """
+        connection = self.take()
+        if connection is None:
+            return [self.call(name, *request) for request in requests]
+        sent: list[Request] = []
+        try:
+            for request in requests:
+                connection.send(script(name).command(*request))
+                sent.append(request)
+            replies = [connection.reply() for _ in sent]
+        except BaseException:
+            # What is still to come on it nobody must read as the answer to something else.
+            connection.close()
+            raise
+        self.link.give_back(connection)
+        return [
+            script(name).by_text(self.link, *request) if isinstance(reply, NoScriptError) else raised(reply)
+            for request, reply in zip(sent, replies, strict=True)
+        ]
 
     def take(self) -> OpenConnection | None:
         """A connection for calls in a row, or None where they have to go one by one; to be given back to the link.

@@ -1,12 +1,13 @@
 """Fire: a tick of a schedule becomes a task, once, whoever of the schedulers is first."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from oncue.common import record
 from oncue.common.pages import Head, head_of
 from oncue.common.settle import Settling, cancelling
-from oncue.common.shard import Shard
+from oncue.common.shard import Request, Shard
 from oncue.common.task import instant
 from oncue.scheduler import unread
 from oncue.scheduler.catch_up import MOST_COUNTED, Missed, Plan, Tick, plan
@@ -18,6 +19,20 @@ from oncue.scheduler.replan import replan
 KINDS = b"t"
 _DONE, _CANCEL_FIRST, _REPLAN_FIRST = 1, 2, 3
 _log = logging.getLogger("oncue.fire")
+
+_Due = tuple[Definition, int]
+"""A definition, and the instant of its tick in the timetable in ms."""
+_Answer = tuple[int, list[bytes], list[bytes], bytes]
+"""What lua/fire.lua answers."""
+
+
+class _Attempt(NamedTuple):
+    """What one call is to do: the tick in the timetable at ``at_ms`` as it was planned at ``now_ms``."""
+
+    definition: Definition
+    at_ms: int
+    now_ms: int
+    wanted: Plan
 
 
 class Fire:
@@ -49,41 +64,60 @@ class Fire:
         """Fires due ticks, given with their instants in the timetable in ms. The newest head."""
         ticks = {member[1:].decode(): at for member, at in due}
         found = self._known.get(ticks)
-        for name, definition in found.items():
-            head = self._fire(definition, self._unread.released(name, ticks[name]))
+        left = [(definition, self._unread.released(name, ticks[name])) for name, definition in found.items()]
+        while left:
+            left, head = self._fire(left)
         return self._unread({name: at for name, at in ticks.items() if name not in found}, head)
 
-    def _fire(self, definition: Definition, at_ms: int) -> Head:
+    def _fire(self, due: Sequence[_Due]) -> tuple[list[_Due], Head]:
+        """What has to be fired once more, since it was edited after it was read, and the newest head."""
+        attempts: list[_Attempt] = []
+
+        def requests() -> Iterator[Request]:
+            for definition, at_ms in due:
+                attempts.append(self._attempt(definition, at_ms))
+                yield self._request(attempts[-1])
+
+        answers: list[_Answer] = self._shard.call_in_a_row("fire", requests())
+        head, overtaken = answers[-1][1], []
+        for attempt, answer in zip(attempts, answers, strict=True):
+            code, became = answer[0], answer[2]
+            if code in (_CANCEL_FIRST, _REPLAN_FIRST):
+                code, head, became, _ = self._again(attempt, answer)
+            if code == _DONE:
+                _report(attempt.definition.name, attempt.wanted, became)
+            else:
+                overtaken.append(attempt)
+        return self._edited(overtaken), head_of(head)
+
+    def _attempt(self, definition: Definition, at_ms: int) -> _Attempt:
         planned = self._known.planned_ms(definition, at_ms)
         now = self._shard.now_ms()
-        wanted = plan(definition.config, definition.rule, planned, now)
-        code, head, became, before = self._call(definition, at_ms, now, wanted)
-        if code == _CANCEL_FIRST:
+        return _Attempt(definition, at_ms, now, plan(definition.config, definition.rule, planned, now))
+
+    def _again(self, attempt: _Attempt, answer: _Answer) -> _Answer:
+        """The answer once that is done which had to be first."""
+        if answer[0] == _CANCEL_FIRST:
             # Between this and the next call another scheduler may fire, or a worker may reserve the task: each call
             # finds out for itself.
-            Settling(cancelling(self._keep_ms), self._shard, [before.decode()])()
-            code, head, became, _ = self._call(definition, at_ms, now, wanted)
-        if code == _REPLAN_FIRST:
+            Settling(cancelling(self._keep_ms), self._shard, [answer[3].decode()])()
+            answer = self._shard.call("fire", *self._request(attempt))
+        if answer[0] == _REPLAN_FIRST:
             # Where that moves it the next call says so, and what comes first now.
-            replan(self._shard, [definition.name])
-            code, head, became, _ = self._call(definition, at_ms, now, wanted)
-        if code == _DONE:
-            _report(definition.name, wanted, became)
-        else:
-            again = self._edited(definition)
-            if again is not None:
-                return self._fire(again, at_ms)
-        return head_of(head)
+            replan(self._shard, [attempt.definition.name])
+            answer = self._shard.call("fire", *self._request(attempt))
+        return answer
 
-    def _edited(self, definition: Definition) -> Definition | None:
-        """The definition as it is now, if it is another one than was known: without another look it would fire late."""
-        self._known.forget(definition.name)
-        found = self._known.get([definition.name]).get(definition.name)
-        return None if found is None or _is_same(found, definition) else found
+    def _edited(self, attempts: Sequence[_Attempt]) -> list[_Due]:
+        """Those whose definition is another one now than was known: without another look they would be fired late."""
+        for attempt in attempts:
+            self._known.forget(attempt.definition.name)
+        found = self._known.get([attempt.definition.name for attempt in attempts])
+        pairs = [(found.get(attempt.definition.name), attempt) for attempt in attempts]
+        return [(again, one.at_ms) for again, one in pairs if again and not _is_same(again, one.definition)]
 
-    def _call(
-        self, definition: Definition, at_ms: int, now_ms: int, wanted: Plan
-    ) -> tuple[int, list[bytes], list[bytes], bytes]:
+    def _request(self, attempt: _Attempt) -> Request:
+        definition, at_ms, now_ms, wanted = attempt
         keys, config, name = self._shard.keys, definition.config, definition.name
         fixed = (
             keys.timetable,
@@ -115,8 +149,7 @@ class Fire:
         for tick in wanted.ticks:
             args += ("line" if tick.in_line else "fire", tick.planned_ms, tick_id(name, tick.planned_ms))
             args += (task_record(definition, tick.planned_ms, tick.late_ms), tick.late_ms)
-        code, head, became, before = self._shard.call("fire", [*fixed, *own, *lists], args)
-        return code, head, became, before
+        return [*fixed, *own, *lists], args
 
 
 def _is_same(one: Definition, other: Definition) -> bool:

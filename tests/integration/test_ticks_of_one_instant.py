@@ -1,0 +1,175 @@
+"""Many ticks of one instant: their calls are under way together, and each is decided about once, whatever befalls them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from redis.exceptions import ConnectionError as LinkDown
+from redis.exceptions import ResponseError
+
+from oncue import App
+from oncue.common.configtypes import ScheduleConfig
+from oncue.common.connections import OpenConnection
+from oncue.common.scripts import script
+from oncue.common.store import Store
+from oncue.scheduler.schedules import apply
+from tests.support.link import Request
+from tests.support.product import HOUR_MS, START_MS, FixedClock, Hands, Passes, app_on, opened
+from tests.support.proxy import Proxy
+from tests.support.servers import RedisServer
+
+MANY = 150
+"""More than one look at the timetable shows."""
+
+
+@pytest.fixture
+def proxy(valkey: RedisServer) -> Iterator[Proxy]:
+    with Proxy(valkey.url) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def direct(valkey: RedisServer, namespace: str, clock: FixedClock) -> Iterator[Store]:
+    with opened(valkey, namespace, clock=clock) as store:
+        yield store
+
+
+@pytest.fixture
+def app(direct: Store, clock: FixedClock) -> App:
+    """Hourly schedules, the first tick of each of which is due."""
+    direct.link.node(b"x").script_load(script("fire").text)
+    names = [name(n) for n in range(MANY)]
+    apply(direct, [ScheduleConfig(one, "0 * * * *", "UTC", "default", None) for one in names], "file")
+    clock.ms = START_MS + HOUR_MS
+    return app_on(direct)
+
+
+@pytest.fixture
+def passes(app: App, proxy: Proxy, namespace: str, clock: FixedClock) -> Iterator[Passes]:
+    """A scheduler whose connections a test can break."""
+    with opened(proxy, namespace, clock=clock) as store:
+        yield Passes(store)
+
+
+def name(n: int) -> str:
+    return f"n{n:03}"
+
+
+def firing(n: int) -> Callable[[Request], bool]:
+    """A predicate for `cut_reply`: true for the call that fires the tick of one schedule."""
+    sha = script("fire").sha.encode()
+    return lambda request: (
+        request[0].upper() == b"EVALSHA" and request[1] == sha and name(n).encode() in request
+    )
+
+
+def is_each_fired_once(app: App) -> bool:
+    shard = app.store.shards[0]
+    decided = [shard.command("LLEN", shard.keys.history(name(n))) for n in range(MANY)]
+    tasks = Hands(app.store, ["default"]).reserve(2 * MANY)
+    return decided == [1] * MANY and len({task.id for task in tasks}) == len(tasks) == MANY
+
+
+def test_ticks_of_one_look_are_sent_before_the_first_is_answered(
+    app: App, passes: Passes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_a_row = [0]
+    send, reply, sha = OpenConnection.send, OpenConnection.reply, script("fire").sha
+
+    def sent(connection: OpenConnection, command: tuple[object, ...]) -> None:
+        in_a_row[-1] += sha in command
+        send(connection, command)
+
+    def replied(connection: OpenConnection) -> object:
+        if in_a_row[-1]:
+            in_a_row.append(0)
+        return reply(connection)
+
+    monkeypatch.setattr(OpenConnection, "send", sent)
+    monkeypatch.setattr(OpenConnection, "reply", replied)
+    passes()
+    assert in_a_row == [64, 64, MANY - 128, 0]
+    assert is_each_fired_once(app)
+
+
+@pytest.mark.parametrize("lost", [0, 20, 63, 64, MANY - 1])
+def test_a_reply_that_is_lost_among_others_has_each_tick_fired_once(
+    app: App, passes: Passes, proxy: Proxy, lost: int
+) -> None:
+    proxy.cut_reply(firing(lost))
+    with pytest.raises(LinkDown):
+        passes()
+    assert proxy.cuts == 1
+    passes()
+    assert is_each_fired_once(app)
+
+
+def test_a_server_that_forgets_the_script_between_two_ticks_gets_it_again(
+    app: App, passes: Passes, proxy: Proxy, valkey: RedisServer
+) -> None:
+    forgotten: list[Request] = []
+
+    def forget(request: Request) -> bool:
+        if firing(20)(request) and not forgotten:
+            forgotten.append(request)
+            valkey.client().script_flush()
+        return False
+
+    proxy.cut_reply(forget)
+    passes()
+    assert forgotten
+    assert is_each_fired_once(app)
+
+
+def test_ticks_that_are_not_as_they_were_read_are_fired_as_they_are_and_the_others_with_them(
+    app: App, direct: Store, clock: FixedClock
+) -> None:
+    passes = Passes(direct)
+    for n in range(10, 20):
+        app.schedules.change(name(n), overlap="replace")
+    passes()
+    Hands(direct, ["default"]).reserve(10)
+    clock.ms += HOUR_MS - 1
+    # Seen before, so that what becomes of them now is news to this scheduler.
+    passes()
+    for n in range(20):
+        app.schedules.change(name(n), priority=7)
+    app.schedules.remove(name(20))
+    clock.ms += 1
+    shard = direct.shards[0]
+    shard.command("HDEL", shard.keys.schedule(name(30)), "rules")
+    passes()
+    infos = {info.name: info for info in app.schedules.list()}
+    last = {one: info.last_ms for one, info in infos.items()}
+    assert last == dict.fromkeys(infos, START_MS + 2 * HOUR_MS) | {name(20): START_MS + HOUR_MS}
+    for n in (0, 9):
+        assert (infos[name(n)].fired, infos[name(n)].skipped) == (1, 1)
+    for n in (10, 19):
+        assert infos[name(n)].fired == 2
+
+
+def test_ticks_that_another_scheduler_has_fired_meanwhile_are_left(
+    app: App, direct: Store, clock: FixedClock
+) -> None:
+    clock.ms -= 1
+    late = Passes(direct)
+    late()
+    clock.ms += 1
+    Passes(direct)()
+    late.loops[0].pass_once()
+    assert is_each_fired_once(app)
+
+
+def test_an_error_in_the_middle_is_raised_and_no_answer_is_taken_for_another_s(
+    app: App, direct: Store, clock: FixedClock
+) -> None:
+    shard, passes = direct.shards[0], Passes(direct)
+    history = shard.keys.history(name(20))
+    shard.command("SET", history, "no list")
+    with pytest.raises(ResponseError):
+        passes()
+    assert [app.schedules.get(name(n)).fired for n in (19, 21, 63)] == [1, 1, 1]
+    shard.command("DEL", history)
+    passes()
+    assert all(info.fired == 1 for info in app.schedules.list())
