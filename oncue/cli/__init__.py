@@ -21,6 +21,6 @@ def _run() -> None:
     from oncue.cli import lean
 
     if not lean.run(sys.argv[1:]):
-        from oncue.cli.program import program
+        from oncue.cli.program import run
 
-        program(prog_name="oncue")
+        run()

@@ -1,12 +1,14 @@
 """All commands under one name."""
 
-from typing import Annotated
+import sys
+from typing import Annotated, Any
 
 import typer
 
 from oncue.cli.cron import cron
 from oncue.cli.dead import dead
 from oncue.cli.doctor import doctor
+from oncue.cli.failure import UNUSABLE, printable
 from oncue.cli.schedule import schedule
 from oncue.cli.scheduler import scheduler
 from oncue.cli.stats import stats
@@ -29,6 +31,9 @@ program.add_typer(task, name="task")
 program.add_typer(dead, name="dead")
 program.add_typer(cron, name="cron")
 
+_MISUSE: type[Exception] = typer.BadParameter.__mro__[1]
+"""What typer raises for a command line that it cannot use; not all of its releases have a name for it."""
+
 
 def _version(wanted: bool) -> None:
     if wanted:
@@ -45,3 +50,18 @@ def options(
     ] = False,
 ) -> None:
     """What holds for all commands."""
+
+
+def run() -> None:
+    """Runs the command of the command line and ends the process; a misuse is told in one sentence, as all errors are."""
+    try:
+        sys.exit(program(prog_name="oncue", standalone_mode=False))
+    except _MISUSE as error:
+        told: Any = error
+        text = str(told.format_message())
+        if "\n" in text:  # a group without a command: its help
+            print(text, file=sys.stderr)
+        else:
+            help_ = f"; see {told.ctx.command_path} -h" if told.ctx is not None else ""
+            print(f"oncue: {printable(text[:1].lower() + text[1:].rstrip('.'))}{help_}", file=sys.stderr)
+        sys.exit(UNUSABLE)

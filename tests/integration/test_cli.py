@@ -149,6 +149,32 @@ def test_bad_input_is_one_sentence_and_code_2(oncue: Run, words: tuple[str, ...]
     assert end.output.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("cron", "check"), "missing argument 'file'; see oncue cron check -h"),
+        (("cron", "preview", "--count", "0"), "invalid value for '--count'"),
+        (("cron", "preview", "--count"), "'--count' requires an argument"),
+        (("cron", "chek", "x"), "no such command 'chek'"),
+        (("cron", "list", "--jsn"), "no such option: --jsn"),
+        (("worker", "--concurency", "3"), "no such option: --concurency"),
+        (("nothing",), "no such command 'nothing'"),
+    ],
+)
+def test_a_misuse_is_one_sentence_and_code_2(run_oncue: Start, words: tuple[str, ...], sentence: str) -> None:
+    end = ended(run_oncue, *words)
+    assert end.code == 2
+    assert sentence in end.output.lower()
+    assert end.output.startswith("oncue: ")
+    assert end.output.count("\n") == 1
+
+
+def test_a_group_without_a_command_shows_what_there_is(run_oncue: Start) -> None:
+    end = ended(run_oncue, "cron")
+    assert end.code == 2
+    assert end.output.startswith("Usage: oncue cron [OPTIONS] COMMAND")
+
+
 def test_a_preview_without_a_file_asks_the_store_and_says_no_where_it_has_no_such_schedule(
     oncue: Run,
 ) -> None:
