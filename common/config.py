@@ -55,16 +55,19 @@ def load(path: str | None, env: Mapping[str, str], flags: Mapping[str, object]) 
 
 def check(path: str) -> list[Problem]:
     """Every fault of a file by itself, in the order of its lines; an empty list means that it can be used."""
+    return examined(path)[1]
+
+
+def examined(path: str, raw: bytes | None = None) -> tuple[Config, list[Problem]]:
+    """What a file by itself, or what was read of it, comes to, and every fault of it, in the order of its lines."""
     try:
-        source = configfile.read(path)
+        source = configfile.read(path, raw)
     except Refused as refused:
-        return refused.problems
-    trial = Config(**_merged([source.settings]))
+        return Config(), refused.problems
+    trial = Config(**_merged([source.settings]), queues=source.queues, emptied=source.emptied)
     _add_schedules(trial, source)
-    return sorted(
-        [*source.faults, *source.calendar_faults, *trial.invalid],
-        key=lambda problem: (problem.line, problem.column),
-    )
+    faults = [*source.faults, *source.calendar_faults, *trial.invalid]
+    return trial, sorted(faults, key=lambda problem: (problem.line, problem.column))
 
 
 def _add_schedules(config: Config, source: Source) -> None:

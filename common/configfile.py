@@ -38,9 +38,9 @@ class Source:
     emptied: bool = False
 
 
-def read(path: str) -> Source:
-    """Read a file. Raises `Refused` where it is no YAML document."""
-    document = yamlfile.read(path)
+def read(path: str, raw: bytes | None = None) -> Source:
+    """Read a file, or what was read of it. Raises `Refused` where it is no YAML document."""
+    document = yamlfile.read(path, raw)
     top = Section(path, "", document.faults)
     entries = top.mapping(document.root, example("schedules"))
     settings = top.take(entries, SETTINGS, beside=SECTIONS)

@@ -76,9 +76,12 @@ class Document:
     faults: list[Problem] = field(default_factory=list)
 
 
-def read(path: str) -> Document:
-    """Read a file. Raises `Refused` (a `ConfigError`) where there is no document to speak of."""
-    raw = _content(path)
+def read(path: str, raw: bytes | None = None) -> Document:
+    """Read a file, or what was read of it. Raises `Refused` (a `ConfigError`) where there is no document to speak of."""
+    if raw is None:
+        raw = _content(path)
+    if len(raw) > MAX_BYTES:
+        raise Refused([Problem(path, 0, 0, "", f"larger than {MAX_BYTES} bytes (1 MB), which is the limit")])
     return parse(path, _text(path, raw), hashlib.sha256(raw).hexdigest())
 
 
@@ -99,14 +102,11 @@ def parse(file: str, text: str, digest: str = "") -> Document:
 def _content(path: str) -> bytes:
     try:
         with Path(path).open("rb") as file:
-            raw = file.read(MAX_BYTES + 1)
+            return file.read(MAX_BYTES + 1)
     except OSError as error:
         raise Refused([Problem(path, 0, 0, "", f"cannot be read: {error.strerror}")]) from None
     except ValueError:
         raise Refused([Problem("", 0, 0, "", "the name of the configuration file is not a path")]) from None
-    if len(raw) > MAX_BYTES:
-        raise Refused([Problem(path, 0, 0, "", f"larger than {MAX_BYTES} bytes (1 MB), which is the limit")])
-    return raw
 
 
 def _text(path: str, raw: bytes) -> str:

@@ -1,5 +1,6 @@
 """`oncue cron`: check a file, see what comes; and all commands about schedules under one name."""
 
+import sys
 from itertools import groupby
 from operator import itemgetter
 from typing import Annotated, Any, Literal
@@ -11,7 +12,7 @@ from oncue.cli.crondeploy import apply, diff
 from oncue.cli.cronimport import import_
 from oncue.cli.cronlook import history, list_
 from oncue.cli.cronmonth import calendar
-from oncue.cli.failure import NO
+from oncue.cli.failure import NO, printable
 from oncue.cli.options import CONNECTION, Given, Json, settings
 from oncue.cli.output import print_json
 
@@ -20,7 +21,9 @@ cron = typer.Typer(
     no_args_is_help=True,
 )
 
-File = Annotated[str, typer.Argument(metavar="FILE", help="The file with the schedules (YAML).")]
+File = Annotated[
+    str, typer.Argument(metavar="FILE", help="The file with the schedules (YAML); - reads stdin.")
+]
 What = Annotated[
     str | None,
     typer.Argument(
@@ -54,25 +57,29 @@ Count = Annotated[
 def check(file: File, as_json: Json = False) -> None:
     """Check a file: every fault with its place, and warnings about what is allowed but seldom meant.
 
-    Exit code 1: the file has faults.
+    Exit code 1: the file has faults. Exit code 2: it cannot be read.
 
     Example: oncue cron check oncue.yaml
     """
     from oncue.cli.cronfile import check_file
 
     found = check_file(file)
+    file = "stdin" if file == "-" else file
     if as_json:
         print_json(found)
     else:
         for problem in found["problems"]:
             print(problem["sentence"])
         for (name, line), warnings in groupby(found["warnings"], itemgetter("schedule", "line")):
+            if not name:
+                print(f"{file}: warning: {next(warnings)['text']}")
+                continue
             place = f"{file}:{line}: {{}}: schedules.{name}: {{}}"
             for warning in warnings:
                 print(place.format("warning", warning["text"]))
             print(place.format("next ticks", ", ".join(warning["ticks"]) or "none"))
         if found["ok"]:
-            print(f"{file}: ok, {found['schedules']} schedules")
+            print(f"{file}: ok, {found['schedules']} schedule{'' if found['schedules'] == 1 else 's'}")
     if not found["ok"]:
         raise typer.Exit(NO)
 
@@ -89,15 +96,21 @@ def preview(
 ) -> None:
     """Show what a schedule means and when it comes next: one of the file, without a file of the store, or an expression.
 
+    Exit code 1: the file has faults, and the schedules that it gets wrong are left out; or the store has none of the name.
+
     Example: oncue cron preview "30 2 * * *" --tz Europe/Berlin --count 3
     """
     from oncue.cli.cronfile import previews
 
-    found = previews(given, what, tz, start, count)
+    found, faults = previews(given, what, tz, start, count)
     if as_json:
         print_json(found)
     else:
         _print_previews(found)
+    for problem in faults:
+        print(f"oncue: {printable(problem.sentence)}", file=sys.stderr)
+    if faults:
+        raise typer.Exit(NO)
 
 
 @cron.command()
@@ -130,6 +143,8 @@ def _print_previews(found: list[dict[str, Any]]) -> None:
         print(f"  {entry['meaning']}")
         for warning in entry["warnings"]:
             print(f"  warning: {warning}")
+        if entry["estimated"]:
+            print("  estimates, as if each run took no time:")
         for tick in entry["ticks"] or ["no tick ever comes"]:
             print(f"  {tick}")
 

@@ -86,6 +86,7 @@ def backfill(
     Example: oncue cron backfill payroll --from 2026-11-01T00:00:00Z --to 2026-11-08T00:00:00Z
     """
     from oncue.cli.oneshot import opened_app
+    from oncue.common.clock import host_now_ms
     from oncue.common.localtime import first_ms, last_ms
     from oncue.common.task import instant
     from oncue.common.walltime import wall_clock
@@ -94,6 +95,8 @@ def backfill(
         config = app.schedules.get(name).config
         clock = wall_clock(config.timezone if config else "UTC")
         start, end = first_ms("--from", first, clock), last_ms("--to", last, clock)
+        if end > host_now_ms():
+            print("oncue: --to lies in the future: what is due by now is taken", file=sys.stderr)
         made, there = app.schedules.backfill(name, instant(start), instant(end), forced=force, told=_progress)
     if as_json:
         print_json({"made": made, "there": there})

@@ -1,17 +1,18 @@
 """What `oncue cron` says of definitions: faults, warnings and ticks of those of a file, for which it needs no server."""
 
+import sys
 from dataclasses import asdict, replace
 from datetime import UTC
 from typing import Any
 
 from oncue.cli.options import Given
 from oncue.common.clock import host_now_ms
-from oncue.common.config import check, load
+from oncue.common.config import examined
 from oncue.common.configtypes import Config, ScheduleConfig
 from oncue.common.errors import BadInput
 from oncue.common.instants import after
 from oncue.common.localtime import first_ms
-from oncue.common.problem import Refused
+from oncue.common.problem import Problem, Refused
 from oncue.common.rule import Rule
 from oncue.common.task import instant
 from oncue.common.timing import Timing
@@ -19,6 +20,7 @@ from oncue.common.timing import Timing
 _SHOWN = 5
 """How many ticks a warning comes with."""
 
+_EMPTY = "there is no schedule in it; is it the right file?"
 _UNKNOWN = [
     "cron",
     "when",
@@ -45,17 +47,22 @@ _UNKNOWN = [
 
 
 def check_file(file: str) -> dict[str, Any]:
-    """Faults and warnings of a file by itself: neither variables nor flags count. With a warning come the next ticks."""
-    problems = check(file)
-    try:
-        schedules = load(file, {}, {}).schedules
-    except Refused:
-        schedules = {}
+    """Faults and warnings of a file by itself: neither variables nor flags count. With a warning come the next ticks.
+
+    `-` is stdin. Raises Refused for a file that cannot be read.
+    """
+    config, problems = examined("stdin", sys.stdin.buffer.read()) if file == "-" else examined(file)
+    if any(not problem.line for problem in problems):
+        raise Refused(problems)
+    schedules = config.schedules
+    warnings = [warning for entry in schedules.values() for warning in _warnings(entry)]
+    if not problems and (config.emptied or config == Config()):
+        warnings.append({"schedule": "", "line": 1, "text": _EMPTY, "ticks": []})
     return {
         "ok": not problems,
         "schedules": len(schedules),
         "problems": [{**asdict(problem), "sentence": problem.sentence} for problem in problems],
-        "warnings": [warning for entry in schedules.values() for warning in _warnings(entry)],
+        "warnings": warnings,
     }
 
 
@@ -69,16 +76,20 @@ def _warnings(entry: ScheduleConfig) -> list[dict[str, Any]]:
 
 def previews(
     given: Given, what: str | None, tz: str | None, start: str | None, count: int
-) -> list[dict[str, Any]]:
+) -> tuple[list[dict[str, Any]], list[Problem]]:
     """Meaning, warnings and next ticks of an expression, or of one or all of the schedules of the file or the store.
 
-    ``start`` is read in the zone of each.
+    ``start`` is read in the zone of each. Besides, the faults of those schedules of the file that are left out.
     """
     config = given.load()
     if what is not None and (" " in what.strip() or what.startswith("@")):
-        return [_preview(Rule("", Timing(cron=what, timezone=tz or config.timezone)), start, count)]
-    found = _stored(given, what) if given.path is None else _written(config, what, given.path)
-    return [_preview(_rule(entry, tz), start, count) for entry in found]
+        return [_preview(Rule("", Timing(cron=what, timezone=tz or config.timezone)), start, count)], []
+    if given.path is None:
+        return [
+            _preview(_rule(entry, tz), start, count, next_ms) for entry, next_ms in _stored(given, what)
+        ], []
+    written = _written(config, what, given.path)
+    return [_preview(_rule(entry, tz), start, count) for entry in written], [] if what else config.invalid
 
 
 def explained(timing: Timing, start: str | None, count: int) -> dict[str, Any]:
@@ -87,9 +98,8 @@ def explained(timing: Timing, start: str | None, count: int) -> dict[str, Any]:
 
 
 def _written(config: Config, name: str | None, path: str) -> list[ScheduleConfig]:
-    for problem in config.invalid:
-        if name in (None, problem.schedule):
-            raise Refused([problem])
+    if faults := [problem for problem in config.invalid if problem.schedule == name]:
+        raise Refused(faults)
     if name is None:
         return list(config.schedules.values())
     if name not in config.schedules:
@@ -98,7 +108,8 @@ def _written(config: Config, name: str | None, path: str) -> list[ScheduleConfig
     return [config.schedules[name]]
 
 
-def _stored(given: Given, name: str | None) -> list[ScheduleConfig]:
+def _stored(given: Given, name: str | None) -> list[tuple[ScheduleConfig, int | None]]:
+    """The schedules with their next planned instants."""
     from oncue.cli.oneshot import opened_app
 
     with opened_app(given) as app:
@@ -106,7 +117,9 @@ def _stored(given: Given, name: str | None) -> list[ScheduleConfig]:
     if name is not None and found[0].config is None:
         raise BadInput(f"schedule {name} is invalid: {found[0].reason}")
     return [
-        entry.config for entry in found if entry.config is not None and (name or entry.state != "removed")
+        (entry.config, entry.next_ms)
+        for entry in found
+        if entry.config is not None and (name or entry.state != "removed")
     ]
 
 
@@ -114,22 +127,27 @@ def _rule(entry: ScheduleConfig, tz: str | None) -> Rule:
     return Rule(entry.name, replace(entry, timezone=tz or entry.timezone).timing)
 
 
-def _preview(rule: Rule, start: str | None, count: int) -> dict[str, Any]:
+def _preview(rule: Rule, start: str | None, count: int, next_ms: int | None = None) -> dict[str, Any]:
     return {
         "name": rule.name,
         "cron": rule.written,
         "timezone": rule.timing.timezone,
         "meaning": rule.explain(),
         "warnings": rule.warnings,
-        "ticks": _ticks(rule, start, count),
+        "ticks": _ticks(rule, start, count, next_ms if rule.from_end else None),
+        "estimated": rule.from_end,
     }
 
 
-def _ticks(rule: Rule, start: str | None, count: int) -> list[str]:
-    """The next ticks, as the clock of the rule's zone shows them."""
-    # A tick at the instant that somebody names counts, as it does for a backfill.
-    since_ms = host_now_ms() if start is None else first_ms("--from", start, rule.clock) - 1
-    ticks = after(rule.next_after, instant(since_ms).astimezone(UTC), count)
+def _ticks(rule: Rule, start: str | None, count: int, next_ms: int | None = None) -> list[str]:
+    """The next ticks, as the clock of the rule's zone shows them; ``next_ms`` is the first where it is known."""
+    if start is None and next_ms is not None:
+        first = instant(next_ms)
+        ticks = [first, *after(rule.next_after, first, count - 1)]
+    else:
+        # A tick at the instant that somebody names counts, as it does for a backfill.
+        since_ms = host_now_ms() if start is None else first_ms("--from", start, rule.clock) - 1
+        ticks = after(rule.next_after, instant(since_ms).astimezone(UTC), count)
     return [tick.astimezone(rule.clock.zone).isoformat(timespec="seconds") for tick in ticks]
 
 

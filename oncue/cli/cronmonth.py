@@ -180,7 +180,6 @@ def _many(count: int) -> str:
 
 
 def _list_cells(row: dict[str, Any]) -> list[object]:
-    ticks = sum(row["counts"])
-    is_capped = MOST in row["counts"]
+    ticks = f"over {MOST - 1} a day" if MOST in row["counts"] else str(sum(row["counts"]))
     when = row["when"] if row["enabled"] else f"{row['when']} (not enabled)"
-    return [row["name"], when, f"{ticks}{'+' if is_capped else ''}", row["first"] or "-", row["last"] or "-"]
+    return [row["name"], when, ticks, row["first"] or "-", row["last"] or "-"]

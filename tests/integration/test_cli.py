@@ -290,7 +290,59 @@ def test_a_check_counts_and_warns(run_oncue: Start, tmp_path: Path) -> None:
     assert "warning: schedules.both: day-of-month '13' and day-of-week '5'" in end.output
     found = ended(run_oncue, "cron", "check", file, "--json").json
     assert (found["ok"], found["schedules"], found["warnings"][0]["line"]) == (True, 2, 2)
-    assert ended(run_oncue, "cron", "check", tmp_path / "nowhere.yaml").code == 1
+    file.write_text('schedules:\n  night: {cron: "0 0 * * *"}\n')
+    assert ended(run_oncue, "cron", "check", file).output == f"{file}: ok, 1 schedule\n"
+
+
+def test_a_check_of_a_file_that_cannot_be_read_is_code_2(run_oncue: Start, tmp_path: Path) -> None:
+    end = ended(run_oncue, "cron", "check", tmp_path / "nowhere.yaml")
+    assert (end.code, end.output.startswith("oncue: "), end.output.count("\n")) == (2, True, 1)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "# nothing but words\n", "schedules:\n", "timezone: Europe/Berlin\nschedules: {}\n"]
+)
+def test_a_check_warns_of_a_file_without_any_schedule(run_oncue: Start, tmp_path: Path, text: str) -> None:
+    file = tmp_path / "oncue.yaml"
+    file.write_text(text)
+    end = ended(run_oncue, "cron", "check", file)
+    assert end.code == 0
+    assert f"{file}: warning: there is no schedule in it" in end.output
+    assert len(ended(run_oncue, "cron", "check", file, "--json").json["warnings"]) == 1
+    file.write_text("queues: {emails: {weight: 2}}\n")
+    assert "warning" not in ended(run_oncue, "cron", "check", file).output
+
+
+@pytest.mark.parametrize(("cron", "code"), [("0 0 * * *", 0), ("0 24 * * *", 1)])
+def test_a_check_reads_stdin(cron: str, code: int) -> None:
+    words = [sys.executable, "-m", "oncue", "cron", "check", "-"]
+    text = f'schedules: {{night: {{cron: "{cron}"}}}}'
+    end = subprocess.run(words, input=text, capture_output=True, text=True, check=False)
+    assert (end.returncode, end.stdout.startswith("stdin:")) == (code, True)
+
+
+def test_a_preview_of_a_file_shows_the_schedules_beside_a_faulty_one(
+    run_oncue: Start, tmp_path: Path
+) -> None:
+    file = tmp_path / "oncue.yaml"
+    file.write_text('schedules:\n  night: {cron: "0 0 * * *"}\n  bad: {cron: "0 24 * * *", queue: 5}\n')
+    end = ended(run_oncue, "cron", "preview", "--config", file)
+    assert end.code == 1
+    assert "night: 0 0 * * *" in end.output
+    assert end.output.count("oncue: ") == 2
+    assert ended(run_oncue, "cron", "preview", "bad", "--config", file).output.count("oncue: ") == 2
+    assert ended(run_oncue, "cron", "preview", "night", "--config", file).code == 0
+
+
+def test_a_preview_of_what_counts_from_the_end_of_runs_is_told_as_estimates(
+    run_oncue: Start, tmp_path: Path
+) -> None:
+    file = tmp_path / "oncue.yaml"
+    file.write_text("schedules: {poll: {every: 1h, from: end}}\n")
+    assert (
+        "  estimates, as if each run took no time:\n  20"
+        in ended(run_oncue, "cron", "preview", "--config", file).output
+    )
 
 
 def test_a_check_shows_the_next_ticks_of_what_it_warns_of(run_oncue: Start, tmp_path: Path) -> None:

@@ -275,6 +275,14 @@ def test_times_without_an_offset_are_those_of_the_zone(oncue: Run, app: App, fil
     assert oncue("cron", "preview", *month).json[0]["ticks"] == ["2027-01-01T00:00:00+09:00"]
     end = oncue("cron", "backfill", "nightly", "--from", "2026-01-01", "--to", "2026-01-02")
     assert end.output.splitlines()[:2] == ["nightly@2026-01-01T01:30:00Z", "nightly@2026-01-02T01:30:00Z"]
+    end = oncue("cron", "backfill", "nightly", "--from", "2100-01-01", "--to", "2100-01-02")
+    assert (end.code, "--to lies in the future: what is due by now is taken" in end.output) == (0, True)
+    app.schedules.create("poll", every_s=3600, from_end=True)
+    (poll,) = oncue("cron", "preview", "poll", "--json").json
+    assert (poll["ticks"][0], poll["estimated"]) == (
+        listed(oncue)["poll"]["next"].partition(".")[0] + "+00:00",
+        True,
+    )
     for words in (
         ("preview", "0 9 * * *", "--from", "soon"),
         ("backfill", "nightly", "--from", "soon", "--to", "2026-01-02"),
@@ -341,6 +349,12 @@ def test_a_month_is_drawn_with_what_runs_on_each_day(run_oncue: Start, tmp_path:
     assert (schedules["b"]["ticks"], schedules["b"]["first"]) == (0, None)
     tokyo = ended(run_oncue, *words, "--tz", "Asia/Tokyo", "--json").json
     assert tokyo["days"][1]["ticks"]["late"] == 1
+    assert next(line for line in lines if line.startswith("often  ")).split()[7:11] == [
+        "over",
+        "1440",
+        "a",
+        "day",
+    ]
     assert ended(run_oncue, "cron", "calendar", file, "--month", "2026-13").code == 2
 
 
