@@ -46,6 +46,10 @@ if redis.call("HEXISTS", keys.schedule, "moved") == 0 then
     if noted and since <= noted and noted < since + 1000 and not (planned and planned <= noted + 1) then
         since = noted + 1
     end
+    -- A tick that the end of a run has put stands in the timetable alone; it tells when that was.
+    if tick and state ~= "invalid" and not planned then
+        redis.call("HSET", keys.schedule, "planned", tick)
+    end
     drop_tick(keys, name)
     redis.call("HSET", keys.schedule, "state", "invalid", "was", state == "invalid" and "active" or state,
         "moved", string.format("%.0f", since),

@@ -67,12 +67,8 @@ class Definition:
         """What scripts are told of the wall clock at a planned instant, so that no local time is decided about twice."""
         return f"{self.rule.clock.reading(planned_ms // 1000)} {self.config.timezone}"
 
-    def next_tick(self, after_ms: int) -> list[int | str]:
-        """What scripts are told of the next tick: planned instant, instant in the timetable, time after a run's end."""
-        return self.told(self.rule.next_after(after_ms))
-
     def told(self, planned_ms: int | None) -> list[int | str]:
-        """The same of a planned instant that is known, or of none."""
+        """What scripts are told of a tick, or of none: planned instant, instant in the timetable, time after a run's end."""
         every = "" if self.every_ms is None else self.every_ms
         return ["", "", every] if planned_ms is None else [planned_ms, self.rule.runs_at(planned_ms), every]
 
@@ -122,6 +118,18 @@ def zone_of(text: bytes) -> str | None:
     except BadInput:
         return None
     return zone if isinstance(zone, str) else None
+
+
+def every_ms_of(text: bytes) -> int | None:
+    """How long after the end of a run the next tick comes by a definition from the store, readable or not; None where it
+    does not count from there.
+    """
+    try:
+        entries = _entries("", text)
+        every_s = msgspec.convert(entries.get("every_s"), float | None)
+    except (BadInput, msgspec.ValidationError):
+        return None
+    return round(every_s * 1000) if every_s and entries.get("from_end") is True else None
 
 
 def _entries(name: str, text: bytes) -> dict[str, Any]:

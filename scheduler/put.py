@@ -23,6 +23,8 @@ from oncue.scheduler.schedule_calls import (
     Origin,
     after,
     decided_ms,
+    finished_ms,
+    planned_after_finish,
     put_schedules,
 )
 from oncue.scheduler.schedule_calls import resume as call_resume
@@ -165,7 +167,9 @@ def _resume(entry: Stored, definition: Definition, now_ms: int, *, stay: bool) -
         skipped = missed_ticks(definition.rule, planned, now_ms + 1, "paused")
     through = entry.fields.get("through", "")
     decided = decided_ms(definition, through, entry.fields.get("wall"))
-    tick = definition.next_tick(after(now_ms, decided))
+    # One that stays paused counts anew from what it has skipped, or that would be due again at once.
+    finished = None if stay and skipped else finished_ms(entry.text, entry.fields, entry.at_ms)
+    tick = definition.told(planned_after_finish(definition, after(now_ms, decided), finished))
     wall = definition.wall(max(stretch.last_ms for stretch in skipped)) if skipped else ""
     rules = (definition.config.timezone, definition.rules, wall)
     return call_resume(

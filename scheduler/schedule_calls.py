@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from oncue.common.shard import Shard
 from oncue.common.walltime import LAST_SECOND
 from oncue.scheduler.catch_up import Missed
-from oncue.scheduler.definition import Definition
+from oncue.scheduler.definition import Definition, every_ms_of
 
 MOST_SET_BACK_MS = 86_400_000
 
@@ -49,7 +49,10 @@ def put_schedules(
     pipeline = client.pipeline(transaction=False)
     for definition in definitions:
         pipeline.hmget(keys.schedule(definition.name), *_STANDING)
-    standing = pipeline.execute()
+    names = [definition.name for definition in definitions]
+    pipeline.hmget(keys.schedules, names)
+    pipeline.execute_command("ZMSCORE", keys.timetable, *(f"t{name}" for name in names))
+    *standing, stored, scores = pipeline.execute()
     fixed = [
         keys.timetable,
         keys.schedules,
@@ -62,13 +65,14 @@ def put_schedules(
         keys.zones,
     ]
     args: Arguments = [now, *origin]
-    for definition, texts in zip(definitions, standing, strict=True):
+    for definition, texts, text, score in zip(definitions, standing, stored, scores, strict=True):
         fields = {
             field: text.decode(errors="replace") for field, text in zip(_STANDING, texts, strict=True) if text
         }
         name, off = definition.name, "" if definition.config.enabled else "1"
         fixed += (keys.schedule(name), keys.history(name))
-        tick = definition.told(planned_by(definition, fields, now))
+        finished = finished_ms(text or b"", fields, None if score is None else int(float(score)))
+        tick = definition.told(planned_by(definition, fields, now, finished))
         args += (name, definition.hash, definition.stored(), replaces[name], *tick, off)
         args += (definition.config.timezone, definition.rules, fields.get("through", ""))
     answers: list[int] = shard.call("put_schedule", fixed, args)
@@ -123,7 +127,7 @@ def decided_ms(definition: Definition, through: str | None, wall: str | None) ->
     Where rules of its zone changed since, the wall clock shows again what it showed before, or the other way round: the
     later instant counts.
     """
-    decided = int(through) if through and through.isascii() and through.isdigit() else 0
+    decided = _number(through)
     reading, _, zone = (wall or "").partition(" ")
     clock = definition.rule.clock
     if definition.rule.follows_wall and zone == clock.key and reading.isascii() and reading.isdigit():
@@ -140,15 +144,58 @@ def after(now_ms: int, decided_ms: int) -> int:
     return decided_ms if now_ms < decided_ms <= now_ms + MOST_SET_BACK_MS else now_ms
 
 
-def planned_by(definition: Definition, fields: Mapping[str, str], now_ms: int) -> int | None:
-    """The planned instant that comes next once this definition is put, from the schedule's fields in the store."""
+def planned_by(
+    definition: Definition, fields: Mapping[str, str], now_ms: int, finished: int | None = None
+) -> int | None:
+    """The planned instant that comes next once this definition is put, from the schedule's fields in the store.
+
+    ``finished`` is what ``finished_ms`` tells of them.
+    """
     moved = fields.get("moved", "")
     # What comes while a schedule is between two shards is made up for.
     since = int(moved) if moved.isascii() and moved.isdigit() else now_ms
     decided = decided_ms(definition, fields.get("through"), fields.get("wall"))
     # What was put off had been due before, and could not be read.
     planned = None if "put_off" in fields else fields.get("planned")
-    return next_planned(definition, after(min(now_ms, since), decided), decided, planned)
+    following = after(min(now_ms, since), decided)
+    if definition.rule.from_end:
+        kept = _number(planned)
+        return planned_after_finish(definition, following, finished, kept if kept > decided else 0)
+    return next_planned(definition, following, decided, planned)
+
+
+def finished_ms(text: bytes, fields: Mapping[str, str], at_ms: int | None) -> int | None:
+    """When the last run ended, from which the next tick counts, as that tick tells; None while a run goes on.
+
+    ``text`` is the stored definition, ``at_ms`` the instant of the tick in the timetable. None, too, where ticks do not count
+    from there. Before the first run it is the instant of the creation, or what would have to be one.
+    """
+    every_ms = every_ms_of(text)
+    if every_ms is None or "put_off" in fields:
+        return None
+    planned = _number(fields.get("planned"))
+    # The end of a run puts a tick into the timetable alone.
+    tick = planned if planned > _number(fields.get("through")) else at_ms
+    return None if tick is None else tick - every_ms
+
+
+def planned_after_finish(
+    definition: Definition, after_ms: int, finished: int | None, kept: int = 0
+) -> int | None:
+    """With `from: end` the planned instant that comes next after an instant, where the last run ended at ``finished``.
+
+    So no edit delays it. What would have come before, by a shorter interval or while it was paused, comes at once; only
+    ``kept``, whose instant has passed and whose jitter has not, stays where it is.
+    """
+    if finished is None:
+        return definition.rule.next_after(after_ms)
+    at_once = after_ms + 1 - (definition.every_ms or 0)
+    # The end of a run that lies ahead is none: a start or an excluded date has put the tick off.
+    for finish in (min(finished, after_ms), at_once):
+        tick = definition.rule.after_finish(finish)
+        if tick is None or tick > after_ms or tick == kept:
+            return tick
+    return definition.rule.next_after(after_ms)
 
 
 def next_planned(definition: Definition, after_ms: int, decided_ms: int, planned: str | None) -> int | None:
@@ -157,10 +204,14 @@ def next_planned(definition: Definition, after_ms: int, decided_ms: int, planned
     That one stays if its instant has passed, so that jitter alone has kept its run for later, and it is the last one so far
     by this definition too: else it would come by neither. Where less jitter has its run come before now, it is due.
     """
-    at = int(planned) if planned and planned.isascii() and planned.isdigit() else 0
+    at = _number(planned)
     if decided_ms < at <= after_ms and definition.rule.latest_up_to(after_ms, at - 1) == at:
         return at
     return definition.rule.next_after(after_ms)
+
+
+def _number(text: str | None) -> int:
+    return int(text) if text and text.isascii() and text.isdigit() else 0
 
 
 def resume(

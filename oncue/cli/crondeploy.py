@@ -123,12 +123,14 @@ def _compared(change: Any, now_ms: int) -> dict[str, Any]:
 def _next(change: Any, now_ms: int) -> int | None:
     """The planned instant that comes next once the file is applied."""
     from oncue.scheduler.definition import defined
-    from oncue.scheduler.schedule_calls import planned_by
+    from oncue.scheduler.schedule_calls import finished_ms, planned_by
 
     entry = change.before
-    # A tick that is due is done before; one that jitter keeps for later may stay.
-    fields = entry.fields if entry is not None and (entry.moved or (entry.at_ms or 0) > now_ms) else {}
-    return planned_by(defined(change.after, ""), fields, now_ms)
+    # A tick that is due is done before; one that jitter keeps for later, or the end of a run has put, may stay.
+    if entry is None or not (entry.moved or (entry.at_ms or 0) > now_ms):
+        return planned_by(defined(change.after, ""), {}, now_ms)
+    finished = finished_ms(entry.text, entry.fields, entry.at_ms)
+    return planned_by(defined(change.after, ""), entry.fields, now_ms, finished)
 
 
 def _direction(old: int | None, new: int | None) -> str:

@@ -370,3 +370,14 @@ def test_a_crontab_is_taken_over_without_any_python(
     run_oncue("worker", "--allow-commands", "--config", str(file), env=env)
     eventually(lambda: app.get(task).state == "done", 20, "the command to be done")
     assert place.read_text() == "stdin\na line 100%\n"
+
+
+def test_a_diff_tells_that_a_tick_which_counts_from_the_end_of_a_run_stays(oncue: Run, file: Path) -> None:
+    file.write_text("schedules: {crawl: {every: 1h, from: end}}\n")
+    oncue("cron", "apply", file)
+    told = []
+    for edited in ("every: 1h, from: end, priority: 7", "every: 2h, from: end", "every: 30m, from: end"):
+        file.write_text(f"schedules: {{crawl: {{{edited}}}}}\n")
+        (found,) = oncue("cron", "diff", file, "--json").json
+        told.append(found["ticks"])
+    assert told == ["same", "later", "earlier"]
