@@ -47,8 +47,9 @@ def _with_key(name: str, entry: Entry, key: Key | None) -> str:
     if key is not None:
         try:
             key.take(entry.node.value)
-        except BadInput:
-            return mended(name, key, entry.node.value)
+        except BadInput as error:
+            meant = _MEANT.search(str(error))
+            return f"{name}: {meant[1]}" if meant else mended(name, key, entry.node.value)
     text = "" if name in _UNSHOWN or (key and key.secret) else _shown(name, entry.node)
     return f"{name}: {text or '... (what stands behind it can stay)'}"
 

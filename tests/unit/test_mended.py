@@ -137,6 +137,7 @@ SLIPS = (
     ("timezon: Europe/Berlin", "write timezone: Europe/Berlin"),
     ("timezon: 'Europe/Berlin'", "write timezone: Europe/Berlin"),
     ("timezon: Mars", "write a line such as timezone: Europe/Berlin"),
+    ("timezon: GMT+2", "write timezone: Etc/GMT-2"),
     ("namespce: 'true'", 'write namespace: "true"'),
     ("queues: {q: {wait: 3}}", "write weight: 3"),
     ("queues: {q: {retry: {max_attempt: 3}}}", "write max_attempts: 3"),
