@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -36,6 +36,9 @@ class Recorder:
     def execute_command(self, *args: Any, **options: Any) -> list[int]:
         self.call = args
         return [1]
+
+    def at_reset(self, forget: Callable[[], None]) -> None:
+        """Nothing is ever reset here."""
 
 
 class Still:
