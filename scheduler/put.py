@@ -167,8 +167,8 @@ def _resume(entry: Stored, definition: Definition, now_ms: int, *, stay: bool) -
         skipped = missed_ticks(definition.rule, planned, now_ms + 1, "paused")
     through = entry.fields.get("through", "")
     decided = decided_ms(definition, through, entry.fields.get("wall"))
-    # One that stays paused counts anew from what it has skipped, or that would be due again at once.
-    finished = None if stay and skipped else finished_ms(entry.text, entry.fields, entry.at_ms)
+    # What was skipped is not made up for: the next one comes an interval from now.
+    finished = None if skipped else finished_ms(entry.text, entry.fields, entry.at_ms)
     tick = definition.told(planned_after_finish(definition, after(now_ms, decided), finished))
     wall = definition.wall(max(stretch.last_ms for stretch in skipped)) if skipped else ""
     rules = (definition.config.timezone, definition.rules, wall)
