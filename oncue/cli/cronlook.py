@@ -21,7 +21,7 @@ def list_(given: Given, as_json: Json = False) -> None:
     """
     from oncue.cli.cronfile import invalid_rows
     from oncue.cli.oneshot import opened_store
-    from oncue.cli.schedulelist import TABLE, cells, row
+    from oncue.cli.schedulelist import TABLE, cells, reasons, row
     from oncue.scheduler.standing import infos
 
     with opened_store(given) as store:
@@ -33,6 +33,8 @@ def list_(given: Given, as_json: Json = False) -> None:
         print("no schedules: `oncue cron apply FILE` puts those of a file here")
     else:
         print_table(TABLE, [cells(entry) for entry in rows])
+        for line in reasons(rows):
+            print(line)
 
 
 @settings(*CONNECTION)
@@ -58,12 +60,12 @@ def history(given: Given, name: Name, count: Entries = 20, as_json: Json = False
     elif not zoned:
         print("nothing yet")
     else:
-        print_table(
-            ("planned", "what", "late ms", "task", "remark"), [_history_cells(event) for event in zoned]
-        )
+        print_table(("planned", "what", "late", "task", "remark"), [_history_cells(event) for event in zoned])
 
 
 def _history_cells(event: dict[str, Any]) -> list[object]:
+    from oncue.cli.schedulelist import late_words
+
     remarks = [str(event.get("reason") or "")]
     if event.get("blocked"):
         remarks.append("waits for the run before")
@@ -73,7 +75,7 @@ def _history_cells(event: dict[str, Any]) -> list[object]:
     return [
         time_cell(event.get("planned")),
         event.get("what", "-"),
-        "-" if event.get("late") is None else event["late"],
+        late_words(event.get("late")) or "-",
         event.get("id") or "-",
         remark or "-",
     ]

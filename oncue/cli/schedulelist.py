@@ -1,7 +1,9 @@
 """The schedules of the store as people read them: for `oncue up`, `oncue cron list` and whatever changes one."""
 
+from collections.abc import Sequence
 from typing import Any
 
+from oncue.cli.failure import printable
 from oncue.cli.output import time_cell
 from oncue.common.configtypes import ScheduleConfig
 from oncue.common.duration import words_of
@@ -47,10 +49,16 @@ def row(entry: ScheduleInfo) -> dict[str, Any]:
 
 
 def cells(entry: dict[str, Any]) -> list[object]:
-    """The same as a row of a table with the heads of ``TABLE``."""
+    """The same as a row of a table with the heads of ``TABLE``; a reason is long, and stands below: ``reasons``."""
     times = {name: time_cell(entry[name]) for name in ("next", "last")}
-    told = entry | times | {"late": _late(entry.get("late_ms")), "state": state_words(entry)}
+    state = entry["state"] if entry["reason"] else state_words(entry)
+    told = entry | times | {"late": late_words(entry.get("late_ms")), "state": state}
     return ["-" if told.get(name) is None else told[name] for name in TABLE]
+
+
+def reasons(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """One line for each schedule that cannot be used or read."""
+    return [printable(f"{entry['name']}: {state_words(entry)}") for entry in rows if entry["reason"]]
 
 
 def state_words(entry: dict[str, Any]) -> str:
@@ -87,7 +95,8 @@ def shown(ms: int | None, config: ScheduleConfig | None, other_zone: str | None 
     return instant(ms).astimezone(wall_clock(zone).zone).isoformat(timespec=finest)
 
 
-def _late(ms: int | None) -> str | None:
+def late_words(ms: int | None) -> str | None:
+    """How late a tick was: `12 ms`, or in whole seconds `1 minute 5 seconds`."""
     if ms is None or ms < 1000:
         return None if ms is None else f"{ms} ms"
     return words_of(ms // 1000)

@@ -263,6 +263,18 @@ def test_a_pause_tells_who_and_why(oncue: Run, app: App) -> None:
     assert oncue("cron", "pause", "nobody").code == 1
 
 
+def test_the_reason_of_a_faulty_schedule_stands_below_the_list_and_widens_no_row(
+    oncue: Run, app: App, file: Path
+) -> None:
+    app.schedules.create("nightly", cron="30 2 * * *")
+    file.write_text('schedules: {bad: {cron: "0 24 * * *"}}')
+    head, nightly, bad, reason = oncue("cron", "list", "--config", file).output.splitlines()
+    assert max(map(len, (head, nightly.rstrip(), bad.rstrip()))) < 120
+    assert bad.split()[-1] == "invalid"
+    assert reason.startswith("bad: invalid: ")
+    assert "hour field: found '24'" in reason
+
+
 def test_times_without_an_offset_are_those_of_the_zone(oncue: Run, app: App, file: Path) -> None:
     app.schedules.create("nightly", cron="30 2 * * *", timezone="Europe/Berlin")
     # Of the store, as there is no file.
@@ -308,6 +320,7 @@ def test_tasks_are_made_by_hand_and_the_history_tells_it(oncue: Run, app: App) -
     assert [event["what"] for event in events] == ["backfilled"] * 3
     assert events[0]["planned"].endswith("T03:00:00+00:00")
     head, *lines = oncue("cron", "history", "nightly", "--count", "100").output.splitlines()
+    assert head.split() == ["planned", "what", "late", "task", "remark"]
     assert head.split()[:2] == ["planned", "what"]
     assert (len(lines), "triggered" in lines[-1]) == (61, True)
     assert oncue("cron", "backfill", "nightly", "--from", "today", "--to", "now").code == 2
