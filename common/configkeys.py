@@ -15,7 +15,7 @@ from oncue.common.keys import Keys, queue_name
 from oncue.common.localtime import meant_moment
 from oncue.common.retry import LARGEST_COUNT
 from oncue.common.scalar import blank_lookalike, found, has_surrogate, kind
-from oncue.common.timing_checks import MAX_COUNT
+from oncue.common.timing_checks import MAX_CATCH_UP, MAX_COUNT
 from oncue.common.walltime import wall_clock
 
 
@@ -251,7 +251,7 @@ SCHEDULE: dict[str, Key] = {
     "count": _integer(1, MAX_COUNT, 10),
     "on_excluded": _choice("skip", "next_workday", "previous_workday"),
     "catch_up": _choice("latest", "all", "skip"),
-    "catch_up_max": _integer(1, 10_000, 100),
+    "catch_up_max": _integer(1, MAX_CATCH_UP, 100),
     "catch_up_within": _DURATION,
     "overlap": _choice("skip", "queue", "allow", "replace"),
     "queue": _text("the name of a queue as text", "reports", queue_name),

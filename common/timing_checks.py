@@ -8,6 +8,7 @@ from oncue.common.recurrence_text import read_parts
 from oncue.common.timing import Timing
 
 MAX_COUNT = 10_000
+MAX_CATCH_UP = 10_000
 MAX_JITTER_S = 86_400
 _KINDS = {"cron": "cron", "every_s": "every", "rrule": "rrule"}
 # What belongs to some kinds alone, with the value that means "not given".

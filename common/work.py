@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from oncue.common.errors import BadInput
+from oncue.common.expected import expected
 from oncue.common.secret import Secret
 
 Runs = Literal["task", "command", "http"]
@@ -131,7 +132,10 @@ def read_work(runs: Runs, data: object) -> Work:
     try:
         return msgspec.convert(data, kind)
     except (msgspec.ValidationError, ValueError) as error:
-        raise BadInput(f"its data does not describe a {_NAMES[runs]}: {error}") from None
+        # Its value may be a secret.
+        refused = expected(str(error))
+        why = ": ".join(refused) if refused else str(error)
+        raise BadInput(f"its data does not describe a {_NAMES[runs]}: {why}") from None
 
 
 _NAMES = {"command": "command", "http": "call of a URL", "task": "task"}

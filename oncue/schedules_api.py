@@ -5,13 +5,12 @@ from dataclasses import fields
 from functools import partial
 from typing import Any, TypeVar
 
-import msgspec
-
 from oncue import worksettings
 from oncue.common import ids, record
 from oncue.common.configtypes import ScheduleConfig
 from oncue.common.due import due_ms
 from oncue.common.errors import BadInput, NotFound, WrongState
+from oncue.common.givenschedule import schedule_of, unknown_setting
 from oncue.common.store import Store
 from oncue.common.task import DEFAULT_QUEUE
 from oncue.scheduler import backfill as backfills
@@ -174,18 +173,14 @@ class Schedules:
         return standing.infos(self._store)
 
     def _defined(self, name: str, before: dict[str, Any], given: dict[str, Any]) -> Definition:
-        for key in given.keys() - _SETTINGS - worksettings.KEYS:
-            allowed = ", ".join(sorted(_SETTINGS | worksettings.KEYS))
-            raise BadInput(f"{key!r} is no setting of a schedule; allowed: {allowed}")
+        known = _SETTINGS | worksettings.KEYS
+        for key in given.keys() - known:
+            raise unknown_setting(key, given[key], known)
         settings = before | worksettings.described(given, before)
         record.encoded(settings["data"], self._max_data_bytes)
         if isinstance(settings["data"], bytes | bytearray | memoryview):
             raise BadInput("the data of a schedule is JSON, not bytes")
-        try:
-            config = msgspec.convert(settings | {"name": name}, ScheduleConfig)
-        except msgspec.ValidationError as error:
-            raise BadInput(f"schedule {name}: {error}") from None
-        return defined(config, "")
+        return defined(schedule_of(settings | {"name": name}), "")
 
     def _stored(self, name: str) -> Stored:
         return standing.stored(self._store, _name(name))

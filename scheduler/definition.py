@@ -13,6 +13,7 @@ from oncue.common.keys import queue_name
 from oncue.common.retry import storable
 from oncue.common.rule import Rule
 from oncue.common.task import instant
+from oncue.common.timing_checks import MAX_CATCH_UP
 from oncue.common.walltime import wall_clock
 from oncue.common.work import read_work
 
@@ -147,7 +148,7 @@ def checked(config: ScheduleConfig) -> Rule:
     """The rule, if all settings can be used; raises CronError and BadInput."""
     if not _NAME.fullmatch(config.name):
         raise BadInput("a schedule's name has 1 to 128 of the characters A-Z a-z 0-9 _ . -")
-    for name, low, high in (("priority", 0, 9), ("catch_up_max", 1, 100_000)):
+    for name, low, high in (("priority", 0, 9), ("catch_up_max", 1, MAX_CATCH_UP)):
         value = getattr(config, name)
         if not low <= value <= high:
             raise BadInput(f"schedule {config.name}: its {name} is {value}; allowed: {low} to {high}")
