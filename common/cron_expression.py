@@ -151,7 +151,7 @@ def _count_advice(words: list[str]) -> str:
         allowed += every
     elif 0 < len(words) < 5:
         allowed += f"; write {' '.join([*words, *['*'] * (5 - len(words))])}"
-    return f"found {len(words)} fields; {allowed}"
+    return f"found {len(words)} field{'' if len(words) == 1 else 's'}; {allowed}"
 
 
 def _refuse(code: str, text: str, field: str = "") -> NoReturn:

@@ -22,6 +22,12 @@ def mended_cron(message: str, error: CronError, config: ScheduleConfig) -> str:
     rewritten = of_value or _WHOLE.fullmatch(message)
     if rewritten is None or (of_value and error.code != "order" and _PARTS.search(of_value["found"])):
         return message  # a rewrite of one end of a range is none of the range
+    if (
+        of_value
+        and error.code == "range"
+        and not (of_value["found"].isdigit() or of_value["new"].endswith("L"))
+    ):
+        return message  # nor is that of a number the one of a mark, such as 32W
     words = (config.cron or "").split()
     fields = _FIELDS[-len(words) :] if len(words) in (5, 6) else ()
     if of_value and field in fields:

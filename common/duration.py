@@ -15,6 +15,7 @@ _SPOKEN = re.compile(
     r"([0-9]{1,12}(?:[.][0-9]{1,3})?)\s*"
     r"(w(?:eeks?)?|d(?:ays?)?|h(?:(?:ou)?rs?)?|m(?:in(?:ute)?s?)?|s(?:ec(?:ond)?s?)?)(?![a-z])[\s,]*"
 )
+_MONTHS = re.compile(r"[0-9]\s*M(?![A-Za-z])")
 _LONGEST_TEXT = 60
 _ALLOWED = "allowed are whole numbers of w, d, h, m, s, such as 90m or 1h30m"
 
@@ -40,9 +41,8 @@ def read_duration(text: str) -> float:
 
 def _hint(text: str) -> str:
     meant = meant_duration(text)
-    months = (
-        "; M might mean months, which take a cron expression" if seconds_of(text.lower()) is not None else ""
-    )
+    is_unsure = _MONTHS.search(text) and not text.upper().startswith("P")
+    months = "; M might mean months, which take a cron expression" if is_unsure else ""
     return months + (f"; did you mean {meant}?" if meant else "")
 
 

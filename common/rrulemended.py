@@ -25,6 +25,8 @@ def mended_rrule(text: str, *, has_dtstart: bool) -> str:
     for line in text.strip().splitlines():
         named = _LINE.fullmatch(line.strip().upper())
         if named is None or named["name"] == "RRULE":
+            if rule and line.strip():
+                return ""
             rule = line.strip().upper().removeprefix("RRULE:")
         elif named["name"] in ("DTSTART", "EXDATE"):
             zone = named["zone"] and line[line.upper().index("TZID=") + 5 :].partition(":")[0]

@@ -70,14 +70,15 @@ def check(file: File, as_json: Json = False) -> None:
     else:
         for problem in found["problems"]:
             print(problem["sentence"])
-        for (name, line), warnings in groupby(found["warnings"], itemgetter("schedule", "line")):
+        for (name, line), group in groupby(found["warnings"], itemgetter("schedule", "line")):
+            warnings = list(group)
             if not name:
-                print(f"{file}: warning: {next(warnings)['text']}")
+                print(f"{file}: warning: {warnings[0]['text']}")
                 continue
             place = f"{file}:{line}: {{}}: schedules.{name}: {{}}"
             for warning in warnings:
                 print(place.format("warning", warning["text"]))
-            print(place.format("next ticks", ", ".join(warning["ticks"]) or "none"))
+            print(place.format("next ticks", ", ".join(warnings[0]["ticks"]) or "none"))
         if found["ok"]:
             print(f"{file}: ok, {found['schedules']} schedule{'' if found['schedules'] == 1 else 's'}")
     if not found["ok"]:

@@ -39,6 +39,12 @@ def test_a_duration_is_mended_into_the_one_that_was_meant(tmp_path: Path, value:
     assert found.endswith(f"; write every: {meant}")
 
 
+@pytest.mark.parametrize("value", ["5M", "5 M", "1M30s"])
+def test_months_are_not_mended_into_minutes_in_silence(tmp_path: Path, value: str) -> None:
+    (found,) = sentences(tmp_path, f"schedules: {{a: {{every: {value}}}}}")
+    assert "; M might mean months, which take a cron expression; write every: " in found
+
+
 @pytest.mark.parametrize(
     "value", ["12:30", "90x", "500ms", "P1M", "1.5", "0", "-0m", "true", "200y", "9999999w"]
 )
@@ -83,6 +89,9 @@ def test_an_expression_is_mended_into_the_one_that_was_meant(tmp_path: Path, cro
         ("H(5-1) 3 * * *", "no spread runs over the end of its field; write H(5-59) or H(0-1)"),
         ("0 0 L-3 * *", "for 3 days before it, write rrule: FREQ=MONTHLY;BYMONTHDAY=-4"),
         ("0 0 * * L", "write the weekday before L, as in 5L for the last Friday of the month"),
+        ("0 0 * * 9#9", "write 7 for the nearest"),
+        ("0 0 * * 9L", "write 7 for the nearest"),
+        ("0 0 32W * *", "write 31 for the nearest"),
     ],
 )
 def test_an_expression_that_has_no_other_like_it_is_not_rewritten(
@@ -138,9 +147,11 @@ def test_the_first_instant_in_a_rule_is_told_as_the_keys_beside_it(
     assert sentences(tmp_path, document.replace(" and ", "\n    ")) == []
 
 
-@pytest.mark.parametrize("part", ["BYHOUR=25", "COUNT=0", "UNTIL=someday", "COUNT=3;UNTIL=20261231"])
+@pytest.mark.parametrize(
+    "part", ["BYHOUR=25", "COUNT=0", "UNTIL=someday", "COUNT=3;UNTIL=20261231", "BYHOUR=9\\nFREQ=WEEKLY"]
+)
 def test_a_rule_is_not_mended_into_one_without_its_limits(tmp_path: Path, part: str) -> None:
-    document = f"schedules: {{a: {{dtstart: 2026-01-05T09:00, rrule: FREQ=DAILY;{part}}}}}"
+    document = f'schedules: {{a: {{dtstart: 2026-01-05T09:00, rrule: "FREQ=DAILY;{part}"}}}}'
     (found,) = sentences(tmp_path, document)
     assert found.endswith('; write a line such as rrule: "FREQ=WEEKLY;BYDAY=MO"')
 
