@@ -15,6 +15,9 @@ RESYNC_S = 60.0
 DRIFT = 2e-4
 """How much two clocks may drift apart: far more than quartz does, 17 s a day."""
 
+TRUST_S = 5.0
+"""How long an answer that travelled fast counts for more than later ones that travelled longer."""
+
 SLOW_S = 0.001
 """An answer that travelled longer than this is worth a second one."""
 
@@ -49,8 +52,9 @@ class ServerClock:
         self._ask = ask
         # The server's clock is ahead of the monotonic one by at least the first, and by at most both together.
         self._offset_s, self._doubt_s = 0.0, math.inf
+        self._given_at = 0.0
         self._synced_at: float | None = None
-        self._is_stale = False
+        self._forgotten = self._synced_after = 0
         self.travel_s = math.inf
         """How long the last answer took, there and back."""
 
@@ -63,28 +67,33 @@ class ServerClock:
 
     def look(self) -> None:
         """As ``sync``, with a single question, however long its answer takes."""
-        asked_at = monotonic_s()
+        forgotten, age_s, asked_at = self._forgotten, self.age_s(), monotonic_s()
         seconds, micros = self._ask()
         answered_at = monotonic_s()
         self.travel_s = answered_at - asked_at
         offset_s, doubt_s = seconds + micros / 1e6 - answered_at, self.travel_s
         # An answer that was held up would put the clock behind by as long: what was known better stays, less what the
         # clocks may have drifted since, unless this answer proves that the server's clock was set. One that was set by
-        # less than the hold-up is met by the next answer that is not held up, and another server's counts alone.
-        drifted_s = DRIFT * self.age_s()
+        # less than the hold-up is met once that trust is over, and another server's counts alone.
+        drifted_s = DRIFT * (age_s + self.travel_s)
         known_s, known_doubt_s = self._offset_s - drifted_s, self._doubt_s + 2 * drifted_s
-        if known_doubt_s < doubt_s and offset_s < known_s <= offset_s + doubt_s:
-            offset_s, doubt_s = known_s, known_doubt_s
-        self._offset_s, self._doubt_s = offset_s, doubt_s
-        self._synced_at, self._is_stale = answered_at, False
+        is_trusted = answered_at - self._given_at <= TRUST_S
+        if is_trusted and known_doubt_s < doubt_s and offset_s < known_s <= offset_s + doubt_s:
+            self._offset_s, self._doubt_s = known_s, known_doubt_s
+        else:
+            self._offset_s, self._doubt_s, self._given_at = offset_s, doubt_s, answered_at
+        # Whoever was told to forget while this answer was on its way is not answered by it.
+        self._synced_at, self._synced_after = answered_at, forgotten
 
     def forget(self) -> None:
         """The next refresh asks again: after a reconnection another server may answer."""
-        self._is_stale = True
+        self._forgotten += 1
 
     def age_s(self) -> float:
-        """How long ago the server was asked, in seconds."""
-        return math.inf if self._synced_at is None or self._is_stale else monotonic_s() - self._synced_at
+        """How long ago the server was asked, in seconds; infinite if never, or not since it was forgotten."""
+        if self._synced_at is None or self._synced_after != self._forgotten:
+            return math.inf
+        return monotonic_s() - self._synced_at
 
     def refresh(self, older_than_s: float = RESYNC_S) -> None:
         """Asks the server if that is longer ago than ``older_than_s``; raises what the connection raises."""

@@ -117,7 +117,8 @@ class Connections:
         with suppress(IndexError):
             while True:
                 taken = self._idle.pop()
-                if not taken.has_news():
+                # Dropped between a look and its return, too: it may lead to a former primary, which answers.
+                if not (taken.is_dropped or taken.has_news()):
                     return taken
                 taken.close()
         return OpenConnection(self._make(), self._dropped)

@@ -16,7 +16,9 @@ WATCHED_S = 62
 """Longer than a blocking read lasts, so that its end is seen."""
 
 COMMANDS_PER_MINUTE = 12
-CPU_SHARE = 0.001
+CPU_SHARE = 0.002
+"""Twice the aim: a minute's wakes are few, but the kernel counts some processors' time in steps of 10 ms."""
+
 RSS_BYTES = 45 * 1024 * 1024
 STOPPER_BYTES = 12 * 1024 * 1024
 """Of the process that a worker starts with its first task (docs/decisions/0021), most of it the interpreter's own file."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from redis.exceptions import TimeoutError as TimedOut
 
 from oncue import NewTask, StoreUnavailable, WrongState
 from oncue.common import link
+from oncue.common.connections import OpenConnection
 from oncue.common.link import Link
 from oncue.common.scripts import script
 from oncue.common.store import Store
@@ -195,6 +197,21 @@ def test_a_connection_in_use_while_its_link_is_reset_is_used_no_more(
     store.link.give_back(connection)
     eventually(lambda: proxy.connections == 0, what="its end")
     assert store.link.execute_command("ECHO", "mine") == b"mine"
+
+
+def test_a_connection_that_comes_back_while_its_link_is_reset_is_used_no_more(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Overtaken(deque[OpenConnection]):
+        def append(self, connection: OpenConnection) -> None:
+            store.link.reset()
+            super().append(connection)
+
+    first = store.link.execute_command("CLIENT", "ID")
+    assert store.link._connections
+    monkeypatch.setattr(store.link._connections, "_idle", Overtaken(store.link._connections._idle))
+    assert store.link.execute_command("CLIENT", "ID") == first
+    assert store.link.execute_command("CLIENT", "ID") != first
 
 
 def test_bulk_calls_one_after_the_other_go_over_one_connection(

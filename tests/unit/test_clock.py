@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oncue.common import clock
-from oncue.common.clock import DRIFT, RESYNC_S, ServerClock
+from oncue.common.clock import DRIFT, RESYNC_S, TRUST_S, ServerClock
 
 SERVER_MS = 1_900_000_000_000
 
@@ -135,6 +135,39 @@ def test_of_another_server_that_may_have_taken_over_only_the_answer_counts(
     world.clock.forget()
     world.clock.look()
     assert 0 <= world.behind_ms < 80
+
+
+def test_an_answer_that_was_on_its_way_from_the_former_server_does_not_keep_the_next_from_being_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = World(monkeypatch, travel_s=0.0002)
+    ask = world.clock._ask
+
+    def overtaken() -> tuple[int, int]:
+        answer = ask()
+        world.clock.forget()
+        return answer
+
+    world.clock._ask = overtaken
+    world.clock.look()
+    world.clock._ask = ask
+    world.set_by_s = -0.02
+    world.clock.refresh()
+    assert world.asked == 2
+    assert 0 <= world.behind_ms < 1.3
+
+
+def test_where_the_way_has_become_long_a_small_step_back_is_met_within_seconds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = World(monkeypatch, travel_s=0.0002)
+    world.clock.sync()
+    world.set_by_s, world.travel_s = -0.025, 0.06
+    ends = world.monotonic + TRUST_S
+    while world.monotonic <= ends:
+        world.monotonic += 1
+        world.clock.look()
+    assert 0 <= world.behind_ms < 62
 
 
 def test_a_step_of_the_hosts_clock_moves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
