@@ -57,7 +57,7 @@ def test_a_broken_file_changes_nothing_and_the_journal_says_why(watched: Deploym
     watched.write_schedules("good: {every: 1s, queue: emails", "bad: [")
     for unit in SCHEDULERS:
         tells(watched, unit, "what was in force stays in force")
-        assert "/etc/oncue/oncue.yaml:5:" in watched.journal(unit)
+        assert "/etc/oncue/oncue.yaml:4:9: this '{' is not closed" in watched.journal(unit)
     before = fired(watched, "good")
     eventually(lambda: fired(watched, "good") > before, what="one more tick")
     assert names(watched) == {"good"}
