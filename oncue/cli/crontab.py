@@ -87,6 +87,9 @@ def _set(found: Imported, state: _State, place: str, name: str, value: str) -> N
             "and `oncue dead show ID` what one of them printed last."
         )
     elif name in ("RANDOM_DELAY", "START_HOURS_RANGE", "PERIODIC_DELAY"):
+        if name == "RANDOM_DELAY":
+            # Or the delay before it would hold on.
+            state.jitter_minutes = 0
         found.notes.append(f"{place}: {name}={value} has no counterpart here; look at `jitter`.")
     elif name == "SHELL":
         state.shell = value

@@ -156,11 +156,12 @@ CRON_TZ=
     assert "line 6: 3 * * * * ./c: HOME of line 5: found 'srv'; write an absolute path" in result.stderr
 
 
-@pytest.mark.parametrize("minutes", ["1441", "²", "1" * 5000])
+@pytest.mark.parametrize("minutes", ["1441", "²", "1" * 5000, ""])
 def test_a_delay_that_no_schedule_can_have_is_told_and_the_jobs_kept(tmp_path: Path, minutes: str) -> None:
-    found, result = imported(tmp_path, "tab", f"RANDOM_DELAY={minutes}\n1 * * * * ./a\n")
-    assert found["a"].jitter_s == 0
-    assert "line 1: RANDOM_DELAY=" in result.stdout
+    text = f"RANDOM_DELAY=5\n1 * * * * ./a\nRANDOM_DELAY={minutes}\n2 * * * * ./b\n"
+    found, result = imported(tmp_path, "tab", text)
+    assert [job.jitter_s for job in found.values()] == [300, 0]
+    assert "line 3: RANDOM_DELAY=" in result.stdout
 
 
 @pytest.mark.parametrize(
