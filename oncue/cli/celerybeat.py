@@ -117,7 +117,7 @@ def _read_entry(found: Imported, name: str, entry: Any, timezone: str) -> None:
     if not entry.get("enabled", True):
         settings["enabled"] = False
     data = {key: _readable(entry[key], key, notes) for key in ("task", "args", "kwargs") if entry.get(key)}
-    found.jobs.append(Job(name, place, settings | {"data": data}, notes))
+    found.entries.append(Job(name, place, settings | {"data": data}, notes))
 
 
 def _options(options: Any, notes: list[str]) -> dict[str, Any]:

@@ -104,7 +104,7 @@ def _read(found: Imported, manifest: dict[str, Any], timezone: str) -> None:
     except BadInput as error:
         found.refuse(place, cron, str(error))
     else:
-        found.jobs.append(Job(name, place, settings, notes))
+        found.entries.append(Job(name, place, settings, notes))
 
 
 def _days(cron: str, notes: list[str]) -> str:

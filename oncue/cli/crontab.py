@@ -137,7 +137,7 @@ def _read_job(found: Imported, state: _State, place: str, line: str) -> None:
             f"It ran as {user}: start a worker of that user with --allow-commands --config FILE --queues {queue}."
         )
     settings |= command_settings(words, dict(state.environment), state.directory, queue)
-    found.jobs.append(Job(name_of(command), place, settings, notes))
+    found.entries.append(Job(name_of(command), place, settings, notes))
 
 
 def _hashed(cron: str, notes: list[str]) -> str:

@@ -33,29 +33,39 @@ class Job:
 
 @dataclass
 class Imported:
-    """All entries of a file; ``notes`` hold for all of them, ``refused`` says of each that was left out why."""
+    """All entries of a file in its order, a text for one that was left out; ``notes`` hold for all of them."""
 
-    jobs: list[Job] = field(default_factory=list)
+    entries: list[Job | str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    refused: list[str] = field(default_factory=list)
+
+    @property
+    def jobs(self) -> list[Job]:
+        """The entries that were read."""
+        return [entry for entry in self.entries if isinstance(entry, Job)]
+
+    @property
+    def refused(self) -> list[str]:
+        """What was left out, and why."""
+        return [entry for entry in self.entries if isinstance(entry, str)]
 
     def refuse(self, place: str, what: str, why: str) -> None:
         """Leaves an entry out."""
-        self.refused.append(f"{place}: {what:.200}: {why}")
+        self.entries.append(f"{place}: {what:.200}: {why}")
 
     def settled(self) -> "Imported":
         """The same with names that differ, without entries that oncue's own reader refuses."""
-        kept = Imported([], self.notes, list(self.refused))
+        kept = Imported([], self.notes)
         taken: set[str] = set()
-        for job in self.jobs:
-            job.name = _unique(named(job.name), taken)
-            faults = list(_faults(job))
-            if faults:
-                what = str(job.settings.get("cron") or job.settings.get("every") or job.name)
-                kept.refuse(job.place, what, "; ".join(faults))
-            else:
-                taken.add(job.name)
-                kept.jobs.append(job)
+        for entry in self.entries:
+            if isinstance(entry, Job):
+                entry.name = _unique(named(entry.name), taken)
+                faults = list(_faults(entry))
+                if faults:
+                    what = str(entry.settings.get("cron") or entry.settings.get("every") or entry.name)
+                    kept.refuse(entry.place, what, "; ".join(faults))
+                    continue
+                taken.add(entry.name)
+            kept.entries.append(entry)
         return kept
 
     def text(self, source: str) -> str:

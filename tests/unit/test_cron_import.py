@@ -59,6 +59,13 @@ def test_nothing_is_a_file_without_schedules(tmp_path: Path) -> None:
     assert (found, result.exit_code) == ({}, 0)
 
 
+def test_what_is_left_out_is_told_in_the_order_of_the_file(tmp_path: Path) -> None:
+    text = "61 * * * * late\n1 2 * * * a\n@reboot b\n0 0 31 2 * never\n"
+    result = run(tmp_path / "tab", text, "--format", "crontab")
+    for told, mark in ((result.stderr, "oncue: left out: line "), (result.stdout, "#   line ")):
+        assert [line[len(mark)] for line in told.splitlines() if line.startswith(mark)] == ["1", "3", "4"]
+
+
 def test_the_same_as_json(tmp_path: Path) -> None:
     told = json.loads(run(tmp_path / "tab", "1 2 * * * a\n@reboot b\n", "--json").stdout)
     assert told["schedules"]["a"]["cron"] == "1 2 * * *"
