@@ -55,16 +55,16 @@ class Imported:
     def settled(self) -> "Imported":
         """The same with names that differ, without entries that oncue's own reader refuses."""
         kept = Imported([], self.notes)
-        taken: set[str] = set()
+        taken: dict[str, int] = {}
         for entry in self.entries:
             if isinstance(entry, Job):
-                entry.name = _unique(named(entry.name), taken)
+                entry.name = unique(named(entry.name), taken)
                 faults = list(_faults(entry))
                 if faults:
                     what = str(entry.settings.get("cron") or entry.settings.get("every") or entry.name)
                     kept.refuse(entry.place, what, "; ".join(faults))
                     continue
-                taken.add(entry.name)
+                taken[entry.name] = 2
             kept.entries.append(entry)
         return kept
 
@@ -117,11 +117,16 @@ def duration(seconds: float) -> str:
     return text
 
 
-def _unique(name: str, taken: set[str]) -> str:
-    number, found = 2, name
-    while found in taken:
-        found, number = f"{name}-{number}", number + 1
-    return found
+def unique(name: str, taken: dict[str, int]) -> str:
+    """The name, or else the first of `name-2`, `name-3`, ... that is free.
+
+    ``taken`` has the number to try next by each name that is taken, as thousands of lines may run one script: 2 at first.
+    """
+    if name not in taken:
+        return name
+    while f"{name}-{taken[name]}" in taken:
+        taken[name] += 1
+    return f"{name}-{taken[name]}"
 
 
 def _entry(job: Job) -> Iterator[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from oncue.cli.imported import duration, named, quoted
+from oncue.cli.imported import duration, named, quoted, unique
 from tests.support.importing import imported, run
 
 
@@ -70,6 +70,32 @@ def test_the_same_as_json(tmp_path: Path) -> None:
     told = json.loads(run(tmp_path / "tab", "1 2 * * * a\n@reboot b\n", "--json").stdout)
     assert told["schedules"]["a"]["cron"] == "1 2 * * *"
     assert len(told["refused"]) == 1
+
+
+class CountedLookups(dict[str, int]):
+    """A dictionary that counts how often it was asked for a key."""
+
+    count = 0
+
+    def __contains__(self, key: object) -> bool:
+        self.count += 1
+        return super().__contains__(key)
+
+
+def test_a_name_is_found_in_few_steps_however_often_a_file_has_it() -> None:
+    taken = CountedLookups()
+    names = []
+    for _ in range(1000):
+        names.append(unique("a", taken))
+        taken[names[-1]] = 2
+    assert (names[:3], names[-1]) == (["a", "a-2", "a-3"], "a-1000")
+    assert taken.count < 5 * len(names)
+
+
+def test_a_name_of_the_file_is_never_given_twice(tmp_path: Path) -> None:
+    lines = [f"1 2 * * * {command}\n" for command in ("a", "a-2", "a", "a", "a-2")]
+    found, _ = imported(tmp_path, "tab", "".join(lines), "--format", "crontab")
+    assert list(found) == ["a", "a-2", "a-3", "a-4", "a-2-2"]
 
 
 def test_words_of_the_file_that_comes_out() -> None:
