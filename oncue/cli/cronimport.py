@@ -39,7 +39,11 @@ def import_(file: File, format_: Format = None, tz: Zone = None, as_json: Json =
 
         wall_clock(tz)
     text = _content(file)
-    found = _read(file, text, format_ or _guess(file, text), tz).settled()
+    read = _read(file, text, format_ or _guess(file, text), tz)
+    if not read.entries:
+        # An empty file is what `apply --prune` takes everything away with.
+        raise BadInput(f"{'stdin' if file == '-' else file} holds no entry that could become a schedule")
+    found = read.settled()
     if as_json:
         schedules = {job.name: {**job.settings, "notes": job.notes} for job in found.jobs}
         print_json({"schedules": schedules, "notes": found.notes, "refused": found.refused})

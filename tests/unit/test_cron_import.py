@@ -23,6 +23,10 @@ from tests.support.importing import imported, run
         ("x", "1 2 * * * a", ("--tz", "Mars/Base"), "Mars/Base"),
         ("x.py", "beat_schedule = " + "1+" * 20_000 + "1", (), "this is no Python that can be read"),
         ("x", "", ("--format", "at"), "allowed: crontab, system-crontab, celery, kubernetes"),
+        ("x", "# nothing\n", (), "x holds no entry that could become a schedule"),
+        ("x", "", ("--json",), "x holds no entry that could become a schedule"),
+        ("x.py", "beat_schedule = {}", (), "x.py holds no entry that could become a schedule"),
+        ("x.json", '{"beat_schedule": {}}', (), "x.json holds no entry that could become a schedule"),
         ("x.py", "beat_schedule = " + "[" * 5000, (), "this is no Python that can be read"),
     ],
 )
@@ -52,11 +56,6 @@ def test_a_value_cannot_become_keys_or_lines_of_the_file(tmp_path: Path) -> None
         tmp_path, "x.json", json.dumps(manifest).replace("UTC", "UTC\\n    enabled: false")
     )
     assert (found, result.exit_code) == ({}, 1)
-
-
-def test_nothing_is_a_file_without_schedules(tmp_path: Path) -> None:
-    found, result = imported(tmp_path, "tab", "# nothing\n")
-    assert (found, result.exit_code) == ({}, 0)
 
 
 def test_what_is_left_out_is_told_in_the_order_of_the_file(tmp_path: Path) -> None:
