@@ -4,6 +4,7 @@ import ast
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
@@ -16,23 +17,38 @@ from oncue.common.errors import BadInput
 _SCHEDULE = re.compile(r"(?i)(celery_?)?beat_?schedule")
 _ZONE = re.compile(r"(?i)(celery_)?timezone")
 _DJANGO_ZONE = re.compile("TIME_ZONE")
+_UTC = re.compile(r"(?i)(celery_?)?enable_?utc")
+_OF_DJANGO = "In a project of Django it is CELERY_TIMEZONE or TIME_ZONE of its settings."
 _NO_ZONE = (
-    "No timezone is set in this file: UTC, as in Celery unless enable_utc is off, or what --tz says. In a project of "
-    "Django it is CELERY_TIMEZONE or TIME_ZONE of its settings."
+    "No timezone is set in this file: UTC, as in Celery unless enable_utc is off, or what --tz says. "
+    + _OF_DJANGO
+)
+_HOST_ZONE = (
+    "enable_utc is off and no timezone is set in this file: times were those of the host's zone, which is not known "
+    "here: UTC, unless --tz names it. " + _OF_DJANGO
 )
 _READ = ("task", "schedule", "args", "kwargs", "options", "enabled")
+
+
+@dataclass(frozen=True)
+class _Zone:
+    """What the settings say of the zone; None where they say nothing."""
+
+    own: Any = None
+    of_django: Any = None
+    utc: Any = None
 
 
 def read_celery(text: str, timezone: str | None, *, is_json: bool) -> Imported:
     """Reads the entries. Raises BadInput where there is no beat schedule to be found."""
     found = Imported()
-    entries, *zones = _from_json(text) if is_json else _from_python(text)
+    entries, zone = _from_json(text) if is_json else _from_python(text)
     if not isinstance(entries, dict):
         why = "it is computed, and no code is run here" if entries is not None else "there is none"
         raise BadInput(
             f"no beat_schedule can be read: {why}; `celery inspect conf --json` prints one as JSON"
         )
-    known = _timezone(found, timezone, *zones)
+    known = _timezone(found, timezone, zone)
     found.notes += [
         "As with Celery, runs may overlap. Intervals count from 1970 here, not from the start of beat.",
         'A handler gets {"task", "args", "kwargs"} as its data, and calls what the task was.',
@@ -45,33 +61,34 @@ def read_celery(text: str, timezone: str | None, *, is_json: bool) -> Imported:
     return found
 
 
-def _timezone(found: Imported, given: str | None, own: Any, of_django: Any) -> str:
+def _timezone(found: Imported, given: str | None, said: _Zone) -> str:
     """The zone that the file names, or else ``given``, or UTC."""
-    zone = own or of_django
+    zone = said.own or said.of_django
     if isinstance(zone, str):
-        if not own:
+        if not said.own:
             found.notes.append(
                 f"Times are those of Django's TIME_ZONE, {zone}, which Celery takes where it has no timezone of its own."
             )
         return zone
     if given is None:
         unread = f"The timezone, {zone}, is computed and was not read: UTC, unless --tz names it."
-        found.notes.append(unread if zone else _NO_ZONE)
+        unset = _HOST_ZONE if said.utc is False else _NO_ZONE
+        found.notes.append(unread if zone else unset)
     return given or "UTC"
 
 
-def _from_python(text: str) -> tuple[Any, Any, Any]:
+def _from_python(text: str) -> tuple[Any, _Zone]:
     try:
         literals = Literals(ast.parse(text))
         entries, more = literals.find(_SCHEDULE), dict(added(literals))
         if more and isinstance(entries, dict | None):
             entries = (entries or {}) | more
-        return entries, literals.find(_ZONE), literals.find(_DJANGO_ZONE)
+        return entries, _Zone(*map(literals.find, (_ZONE, _DJANGO_ZONE, _UTC)))
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise BadInput(f"this is no Python that can be read: {error}") from None
 
 
-def _from_json(text: str) -> tuple[Any, Any, Any]:
+def _from_json(text: str) -> tuple[Any, _Zone]:
     try:
         tree = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -79,12 +96,15 @@ def _from_json(text: str) -> tuple[Any, Any, Any]:
     for settings in _mappings(tree, 4):
         for name, value in settings.items():
             if _SCHEDULE.fullmatch(name):
-                own = next((zone for key, zone in settings.items() if _ZONE.fullmatch(key)), None)
-                return value, own, settings.get("TIME_ZONE")
+                return value, _Zone(*(_setting(settings, setting) for setting in (_ZONE, _DJANGO_ZONE, _UTC)))
     is_bare = isinstance(tree, dict) and all(
         isinstance(one, dict) and "schedule" in one for one in tree.values()
     )
-    return (tree if is_bare else None), None, None
+    return (tree if is_bare else None), _Zone()
+
+
+def _setting(settings: dict[str, Any], name: re.Pattern[str]) -> Any:
+    return next((value for key, value in settings.items() if name.fullmatch(key)), None)
 
 
 def _mappings(tree: Any, depth: int) -> Iterator[dict[str, Any]]:

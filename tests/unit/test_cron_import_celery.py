@@ -79,6 +79,9 @@ ENTRY = "beat_schedule = {{'x': {{'task': 't', 'schedule': crontab(0, 3){}}}}}\n
     [
         ("", (), "UTC", "No timezone is set in this file: UTC, as in Celery"),
         ("", ("--tz", "Asia/Tokyo"), "Asia/Tokyo", ""),
+        ("enable_utc = False", (), "UTC", "enable_utc is off and no timezone is set in this file"),
+        ("CELERY_ENABLE_UTC = False", ("--tz", "Asia/Tokyo"), "Asia/Tokyo", ""),
+        ("enable_utc = False\ntimezone = 'Asia/Tokyo'", (), "Asia/Tokyo", ""),
         ("timezone = 'Asia/Tokyo'", ("--tz", "Europe/Paris"), "Asia/Tokyo", ""),
         (
             "TIME_ZONE = 'Europe/Paris'",
@@ -98,7 +101,28 @@ def test_the_zone_of_celery_is_the_one_it_would_take_and_a_guess_is_told(
     found, result = imported(tmp_path, "settings.py", f"{settings}\n{ENTRY.format('')}", *words)
     assert found["x"].timezone == zone
     assert note in result.stdout
-    assert note or not any(sign in result.stdout for sign in ("No timezone", "TIME_ZONE", "was not read"))
+    signs = ("o timezone is set", "TIME_ZONE", "was not read")
+    assert note or not any(sign in result.stdout for sign in signs)
+
+
+@pytest.mark.parametrize(
+    ("enable_utc", "note"),
+    [
+        (True, "# No timezone is set in this file: UTC, as in Celery"),
+        (
+            False,
+            "# enable_utc is off and no timezone is set in this file: times were those of the host's zone",
+        ),
+    ],
+)
+def test_the_zone_of_what_celery_prints_is_that_of_the_host_where_utc_is_off(
+    tmp_path: Path, enable_utc: bool, note: str
+) -> None:
+    printed = {"x": {"task": "t", "schedule": "<crontab: 0 4 * * 1 (m/h/dM/MY/d)>"}}
+    conf = {"beat_schedule": printed, "enable_utc": enable_utc, "timezone": None}
+    found, result = imported(tmp_path, "conf.json", json.dumps({"celery@host": conf}))
+    assert (found["x"].timezone, result.exit_code) == ("UTC", 0)
+    assert note in result.stdout
 
 
 def test_a_key_of_an_entry_that_has_no_counterpart_is_told(tmp_path: Path) -> None:
