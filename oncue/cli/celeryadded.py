@@ -2,14 +2,17 @@
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from oncue.cli.literals import Literals, Unread
+from oncue.cli.literals import Literals, Unread, Use
 
+_ADD = re.compile("add_periodic_task")
 _GIVEN = ("schedule", "sig", "args", "kwargs", "name")
 _TASK = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
+_COMPUTED = "what it adds would have to be computed, and no code is run here"
 
 
 @dataclass(frozen=True)
@@ -25,24 +28,32 @@ class _Signature:
         return self.options.get("immutable") is True
 
 
-def added(literals: Literals) -> Iterator[tuple[str, "dict[str, Any] | Unread"]]:
-    """The entries of `add_periodic_task(schedule, sig, args, kwargs, name, **options)` by name; Unread where computed."""
-    for call in literals.calls("add_periodic_task"):
-        nodes = dict(zip(_GIVEN, call.args, strict=False)) | {
-            word.arg or "**": word.value for word in call.keywords
-        }
-        sig = nodes.pop("sig", None)
-        given = {key: literals.value(node) for key, node in nodes.items()}
-        name = given.pop("name", None)
-        signature = None if _has_star(call) else _signature(literals, sig)
-        if signature is None:
-            source = ast.unparse(sig or call)[:200]
-            yield name if isinstance(name, str) else f"of line {call.lineno}", Unread(source)
+def added(literals: Literals) -> Iterator[tuple[Use, dict[Any, Any]]]:
+    """By each `add_periodic_task(schedule, sig, args, kwargs, name, **options)` its entry by its name, or a ``LeftOut``."""
+    uses = [use for use in literals.uses(_ADD) if isinstance(use, ast.expr)]
+    count = Counter(use.lineno for use in uses)
+    for use in uses:
+        call = literals.parent(use)
+        if isinstance(call, ast.Call) and call.func is use and literals.is_sure(use):
+            column = f" column {use.col_offset + 1}" if count[use.lineno] > 1 else ""
+            name, entry = _read(literals, call, f"of line {use.lineno}{column}")
+            yield use, {name: entry}
         else:
-            yield (
-                name if isinstance(name, str) else f"{signature.task} of line {call.lineno}",
-                _entry(signature, given),
-            )
+            yield use, {literals.left_out(use, _COMPUTED): None}
+
+
+def _read(literals: Literals, call: ast.Call, place: str) -> tuple[str, "dict[str, Any] | Unread"]:
+    """Name and entry; Unread where it is computed."""
+    nodes = dict(zip(_GIVEN, call.args, strict=False)) | {
+        word.arg or "**": word.value for word in call.keywords
+    }
+    sig = nodes.pop("sig", None)
+    given = {key: literals.value(node) for key, node in nodes.items()}
+    name = given.pop("name", None)
+    signature = None if _has_star(call) else _signature(literals, sig)
+    if signature is None:
+        return name if isinstance(name, str) else place, Unread(ast.unparse(sig or call)[:200])
+    return name if isinstance(name, str) else f"{signature.task} {place}", _entry(signature, given)
 
 
 def _entry(signature: _Signature, given: dict[str, Any]) -> dict[str, Any]:

@@ -9,9 +9,10 @@ from math import isfinite
 from typing import Any
 
 from oncue.cli.celeryadded import added
+from oncue.cli.celeryschedule import scheduled
 from oncue.cli.celerywhen import when
 from oncue.cli.imported import Imported, Job
-from oncue.cli.literals import Literals, Spread, Unread
+from oncue.cli.literals import LeftOut, Literals, Spread, Unread, position
 from oncue.common.errors import BadInput
 
 _SCHEDULE = re.compile(r"(?i)(celery_?)?beat_?schedule")
@@ -54,7 +55,9 @@ def read_celery(text: str, timezone: str | None, *, is_json: bool) -> Imported:
         'A handler gets {"task", "args", "kwargs"} as its data, and calls what the task was.',
     ]
     for name, entry in entries.items():
-        if isinstance(name, Spread):
+        if isinstance(name, LeftOut):
+            found.refuse(name.place, name.source, name.why)
+        elif isinstance(name, Spread):
             found.refuse(f"**{name}", "entries", "they are computed, and no code is run here")
         else:
             _read_entry(found, str(name), entry, known)
@@ -80,12 +83,17 @@ def _timezone(found: Imported, given: str | None, said: _Zone) -> str:
 def _from_python(text: str) -> tuple[Any, _Zone]:
     try:
         literals = Literals(ast.parse(text))
-        entries, more = literals.find(_SCHEDULE), dict(added(literals))
-        if more and isinstance(entries, dict | None):
-            entries = (entries or {}) | more
-        return entries, _Zone(*map(literals.find, (_ZONE, _DJANGO_ZONE, _UTC)))
+        return _entries(literals), _Zone(*map(literals.find, (_ZONE, _DJANGO_ZONE, _UTC)))
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise BadInput(f"this is no Python that can be read: {error}") from None
+
+
+def _entries(literals: Literals) -> Any:
+    parts = sorted([*scheduled(literals, _SCHEDULE), *added(literals)], key=lambda part: position(part[0]))
+    for _, part in parts:
+        if not isinstance(part, dict):
+            return part
+    return {name: entry for _, part in parts for name, entry in part.items()} if parts else None
 
 
 def _from_json(text: str) -> tuple[Any, _Zone]:

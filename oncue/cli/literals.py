@@ -1,15 +1,19 @@
 """Literals of a Python module, read from its syntax: nothing of it is executed or imported.
 
-Known are constants, lists, tuples, sets, dictionaries, arithmetic of numbers, names of the module's own constants, and
+Known are constants, lists, tuples, sets, dictionaries, arithmetic of numbers, names that the module assigns once, and
 calls of `timedelta`, which becomes seconds. All else becomes ``Unread``, which shows its source, and of a call its parts.
 """
 
 import ast
 import operator
 import re
-from collections.abc import Callable, Iterator
-from functools import cached_property
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, field
 from typing import Any
+
+Use = ast.expr | ast.keyword | ast.alias
+"""A place that names something: a variable, an attribute or a text, a value given by name, an import."""
 
 _OPERATIONS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -28,6 +32,10 @@ _UNITS = {
 }
 _LARGEST = 1e15
 _DEPTH = 50
+_SETTERS = ("update", "Celery", "dict")
+_CONDITIONS = (ast.If, ast.IfExp, ast.BoolOp, ast.Match, ast.Try, ast.TryStar, ast.Lambda)
+_LOOPS = (ast.For, ast.AsyncFor, ast.While, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_MAYBE = "it depends on a condition or is done in a loop, and no code is run here"
 
 
 class Unread:
@@ -44,41 +52,82 @@ class Spread(Unread):
     """The key that stands for `**something` in a dictionary."""
 
 
+@dataclass(frozen=True)
+class LeftOut:
+    """The key that stands for a statement that was not read; ``place`` is its line."""
+
+    place: str
+    source: str
+    why: str = field(compare=False)
+
+
 class Literals:
     """A module's assignments."""
 
     def __init__(self, module: ast.Module) -> None:
         self._module = module
-        self._names = {name: node for name, node in _assignments(module) if name}
+        nodes = list(ast.walk(module))
+        self._parents = {below: node for node in nodes for below in ast.iter_child_nodes(node)}
+        settled = Counter(name for node in nodes if (name := _settled(node)))
+        self.variables = settled.keys()
+        """The names that are assigned or passed anywhere in the module: what they stand for, only running it would tell."""
+        self._names = {name: node for name, node in _assignments(module) if settled[name] == 1}
 
     def find(self, pattern: re.Pattern[str]) -> Any:
-        """The value of the last setting whose name matches; None without any.
-
-        `NAME = ...`, `app.conf.NAME = ...` and `app.conf.update(NAME=...)` are settings, and `NAME["key"] = ...` adds to one.
-        """
+        """The value of the last setting whose name matches; None without any."""
         value: Any = None
-        for name, node in _settings(self._module):
-            if pattern.fullmatch(name):
-                value = self.value(node)
-        if isinstance(value, dict):
-            value |= {
-                key: self.value(node) for name, key, node in _items(self._module) if pattern.fullmatch(name)
-            }
+        for use in self.uses(pattern):
+            node = self.assigned(use)
+            if node is not None:
+                value = self.value(node) if self.is_sure(use) else Unread(ast.unparse(node)[:200])
         return value
 
-    @cached_property
-    def variables(self) -> frozenset[str]:
-        """The names that are assigned or passed anywhere in the module: what they stand for, only running it would tell."""
-        nodes = list(ast.walk(self._module))
-        stored = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-        return frozenset(stored | {node.arg for node in nodes if isinstance(node, ast.arg)})
+    def uses(self, pattern: re.Pattern[str], variables: Collection[str] = ()) -> list[Use]:
+        """All places that name what matches, or one of the variables, in the order of the file."""
+        found = [
+            node
+            for node in ast.walk(self._module)
+            if isinstance(node, ast.expr | ast.keyword | ast.alias)
+            and (pattern.fullmatch(_named(node)) or (isinstance(node, ast.Name) and node.id in variables))
+        ]
+        return sorted(found, key=position)
 
-    def calls(self, name: str) -> Iterator[ast.Call]:
-        """The calls of a function or method of this name, in the order of the file."""
-        found = [node for node in ast.walk(self._module) if isinstance(node, ast.Call)]
-        yield from sorted(
-            (node for node in found if _last_name(node.func) == name), key=lambda node: node.lineno
-        )
+    def target(self, use: Use) -> Use:
+        """All of what stands for the thing that is named: of `settings["NAME"]` not only the text."""
+        parent = self._parents[use]
+        return parent if isinstance(use, ast.Constant) and isinstance(parent, ast.Subscript) else use
+
+    def assigned(self, use: Use) -> ast.expr | None:
+        """What `NAME = ...`, `settings.NAME = ...`, `settings["NAME"] = ...` or `settings.update(NAME=...)` makes of it."""
+        target = self.target(use)
+        match self._parents[target]:
+            case ast.Assign(targets=targets, value=value) if target in targets:
+                return value
+            case ast.AnnAssign(target=own, value=value) if own is target:
+                return value
+            case ast.Call(func=function) if isinstance(use, ast.keyword) and _last_name(function) in _SETTERS:
+                return use.value
+        return None
+
+    def parent(self, node: ast.AST) -> ast.AST:
+        """The node that a node is a part of."""
+        return self._parents[node]
+
+    def is_sure(self, node: ast.AST) -> bool:
+        """Whether no condition and no loop is around it: then it happens once, if at all."""
+        while node is not self._module:
+            node = self._parents[node]
+            if isinstance(node, _CONDITIONS + _LOOPS):
+                return False
+        return True
+
+    def left_out(self, use: Use, why: str) -> LeftOut:
+        """The statement of a use that cannot be read, for a condition or a loop around it, or else because of ``why``."""
+        node: ast.AST = use
+        while not isinstance(node, ast.stmt):
+            node = self._parents[node]
+        first_line = ast.unparse(node).partition("\n")[0]
+        return LeftOut(f"line {node.lineno}", first_line, why if self.is_sure(use) else _MAYBE)
 
     def value(self, node: ast.expr, depth: int = _DEPTH) -> Any:
         """What an expression is, as far as its syntax tells."""
@@ -155,23 +204,28 @@ def _assignments(module: ast.Module) -> Iterator[tuple[str, ast.expr]]:
             yield node.target.id, node.value
 
 
-def _settings(module: ast.Module) -> Iterator[tuple[str, ast.expr]]:
-    for node in ast.walk(module):
-        if isinstance(node, ast.Assign):
-            for target in node.targets:
-                yield _last_name(target), node.value
-        elif isinstance(node, ast.AnnAssign) and node.value:
-            yield _last_name(node.target), node.value
-        elif isinstance(node, ast.Call) and _last_name(node.func) in ("update", "Celery", "dict"):
-            yield from ((word.arg, word.value) for word in node.keywords if word.arg)
+def position(node: Use) -> tuple[int, int]:
+    """Where it is in the file: its line and column."""
+    return node.lineno, node.col_offset
 
 
-def _items(module: ast.Module) -> Iterator[tuple[str, str, ast.expr]]:
-    for node in ast.walk(module):
-        if isinstance(node, ast.Assign):
-            for target in node.targets:
-                if isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant):
-                    yield _last_name(target.value), str(target.slice.value), node.value
+def _settled(node: ast.AST) -> str:
+    """The variable that a node assigns, deletes or receives; empty for none."""
+    match node:
+        case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.arg(arg=name):
+            return name
+    return ""
+
+
+def _named(node: Use) -> str:
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name) | ast.keyword(arg=str(name)):
+            return name
+        case ast.Constant(value=str(name)):
+            return name
+        case ast.alias(name=name, asname=own):
+            return own or name
+    return ""
 
 
 def _last_name(node: ast.expr) -> str:

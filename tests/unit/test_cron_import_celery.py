@@ -93,6 +93,7 @@ ENTRY = "beat_schedule = {{'x': {{'task': 't', 'schedule': crontab(0, 3){}}}}}\n
         ("TIME_ZONE = 'Europe/Paris'\nCELERY_TIMEZONE = TIME_ZONE", (), "Europe/Paris", ""),
         ("TIME_ZONE = 'Europe/Paris'\ntimezone = env('Z')", (), "UTC", "The timezone, env('Z'), is computed"),
         ("TIME_ZONE = env('Z')", (), "UTC", "The timezone, env('Z'), is computed"),
+        ("if X: timezone = 'Asia/Tokyo'", (), "UTC", "The timezone, 'Asia/Tokyo', is computed"),
     ],
 )
 def test_the_zone_of_celery_is_the_one_it_would_take_and_a_guess_is_told(
