@@ -127,7 +127,7 @@ def _lateness(run: dict[str, Any]) -> Any:
     axis.set_ylabel("share of tasks started")
     axis.set_title("Lateness of a handler's start, tasks at random instants", loc="left", fontsize=10)
     axis.grid(color="#e6e8eb", linewidth=0.6)
-    axis.legend(frameon=False, fontsize=8)
+    axis.legend(frameon=False, fontsize=8, loc="lower left", bbox_to_anchor=(0.12, 0))
     return figure
 
 
