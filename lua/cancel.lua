@@ -34,8 +34,8 @@ expect(#KEYS >= 10 and #ARGV % 3 == 2)
 local ANSWERS = {l = "leased", x = "dead"}
 
 -- A blocked task stands in no list.
-local function cancel_blocked(id, run, queue)
-    unlink(keys, id, run)
+local function cancel_blocked(id, run, queue, nonce)
+    unlink(keys, id, run, nonce)
     run.state = "c"
     finish(keys, {{id, run}}, keep)
     redis.call("HINCRBY", keys.counts, queue .. ":blocked", -1)
@@ -61,7 +61,7 @@ local function cancel(id, page, bucket)
         return "unknown"
     end
     if run and run.state == "b" then
-        return cancel_blocked(id, run, queue)
+        return cancel_blocked(id, run, queue, nonce)
     end
     run = run or {token = 0, attempts = 0, failed = 0, lost = 0, throttled = 0, due = due, nonce = nonce}
     due = run.due

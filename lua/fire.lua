@@ -101,8 +101,8 @@ local function judged(kind)
     elseif overlap == "queue" then
         return "overlap: " .. last .. " waits already", nil
     end
-    local before, _, _, queue = run.nonce, header(redis.call("HGET", keys.records, last))
-    unlink(keys, last, run)
+    local before, _, _, queue, _, nonce = run.nonce, header(redis.call("HGET", keys.records, last))
+    unlink(keys, last, run, nonce)
     run.state = "c"
     finish(keys, {{last, run}}, now + keep)
     redis.call("HINCRBY", keys.counts, queue .. ":blocked", -1)

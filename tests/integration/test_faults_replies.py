@@ -14,11 +14,22 @@ from oncue.common.configtypes import ScheduleConfig
 from oncue.common.retry import RetryPolicy
 from oncue.common.scripts import script
 from oncue.common.store import Store
+from oncue.scheduler.definition import tick_id
 from oncue.scheduler.schedules import apply
 from oncue.worker.grip import Grip
 from oncue.worker.hand import Hand
 from tests.support.link import Request
-from tests.support.product import MINUTE_MS, START_MS, FixedClock, Hands, Passes, app_on, opened, running
+from tests.support.product import (
+    HOUR_MS,
+    MINUTE_MS,
+    START_MS,
+    FixedClock,
+    Hands,
+    Passes,
+    app_on,
+    opened,
+    running,
+)
 from tests.support.proxy import Proxy, command
 from tests.support.servers import RedisServer
 from tests.support.waiting import eventually
@@ -400,6 +411,30 @@ def test_a_backfill_whose_reply_is_lost_counts_what_it_has_made_and_makes_it_onc
     assert {sharded.app.get(task).state for task in found.made} == {ended}
     assert sum(sharded.counts().values()) == sum(counts.values()) + len(found.made)
     assert sharded.app.schedules.get("report").backfilled == 1 + len(found.made)
+
+
+@pytest.mark.parametrize("forced", [False, True])
+@pytest.mark.parametrize("became", ["blocked", "cancelled"])
+def test_a_backfill_whose_reply_is_lost_brings_nothing_back_that_was_cancelled_meanwhile(
+    sharded: Bench, monkeypatch: pytest.MonkeyPatch, became: str, forced: bool
+) -> None:
+    sharded.app.schedules.change("report", overlap="queue")
+    sharded.app.schedules.trigger("report")
+    sharded.hands.reserve()
+    ids = [tick_id("report", START_MS - n * HOUR_MS) for n in (2, 1)]
+
+    def pause(seconds: float) -> None:
+        if became == "cancelled":
+            sharded.app.cancel_many(ids)
+
+    monkeypatch.setattr("oncue.common.store.sleep_s", pause)
+    sharded.proxy.cut_reply(call_of("trigger"))
+    start = (START_MS - 2 * HOUR_MS) / 1000
+    found = sharded.cut_app.schedules.backfill("report", start, sharded.at(-1), forced=forced)
+    assert sharded.proxy.cuts == 1
+    assert (found.made, found.there) == (ids, [])
+    assert {sharded.app.get(task).state for task in ids} == {became}
+    assert sharded.app.schedules.get("report").backfilled == 2
 
 
 def test_with_replies_lost_everywhere_at_once_each_task_runs_once(

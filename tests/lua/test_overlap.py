@@ -224,6 +224,30 @@ def test_a_backfilled_instant_is_not_repeated_unless_asked_to(lua: Lua) -> None:
     assert lua.trigger(at(1), "report", past, what="backfilled", forced=True).run() == [b"there"]
 
 
+@pytest.mark.parametrize("forced", [False, True])
+@pytest.mark.parametrize("became", ["blocked", "cancelled", "replaced", "done"])
+def test_a_repeated_backfill_knows_what_it_has_made_whatever_has_become_of_that(
+    lua: Lua, became: str, forced: bool
+) -> None:
+    fire(lua, 0, "queue")
+    (held,) = lua.take_all(at(0))
+    past = Task("report@past", at(-1), nonce=b"12345678")
+    call = lua.trigger(at(0), "report", past, what="backfilled", forced=forced)
+    assert call.run() == [b"blocked"]
+    if became == "cancelled":
+        assert lua.cancel(at(0), past).run() == [b"cancelled"]
+    elif became == "replaced":
+        assert fire(lua, 1, "replace") == [b"blocked"]
+    elif became == "done":
+        lua.complete(at(0), held).run()
+        lua.promote_due(at(0))
+        lua.complete(at(0), *lua.take_all(at(0))).run()
+    assert call.run() == [b"made"]
+    assert lua.states(at(1), past.id) == ["cancelled" if became == "replaced" else became]
+    assert lua.schedule_state("report")["backfilled"] == "1"
+    audit(lua)
+
+
 def test_missed_ticks_are_counted_and_caught_up_ones_line_up_oldest_first(lua: Lua) -> None:
     lua.put_schedule("report", at(0)).run()
     missed = Tick("missed", at(0), "down", at(4), 5)
