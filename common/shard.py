@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from redis.exceptions import NoScriptError
+from redis.exceptions import NoScriptError, ResponseError
 
 from oncue.common.clock import RESYNC_S, Clock, ServerClock
-from oncue.common.connections import OpenConnection, raised
+from oncue.common.connections import OpenConnection
 from oncue.common.keys import Keys, opens_at, page_of
 from oncue.common.link import Link
 from oncue.common.scripts import script
@@ -57,15 +57,16 @@ class Shard:
         return script(name)(self.link, keys, args)
 
     def call_in_a_row(self, name: str, requests: Iterable[Request]) -> list[Any]:
-        """The answers to calls of a script, all of them sent before the first answer is read.
+        """The answers to calls of a script, all of them sent before the first answer is read; what the server refuses has
+        its error there, as an object.
 
         So the server works on one while the next is put together, and ``requests`` may do that when it is asked for it.
-        For calls that need no order among each other. Not repeated; raises what redis-py raises, and then any of them may
-        have been done.
+        For calls that need no order among each other. Not repeated; raises what redis-py raises of the way to the server,
+        and then any of them may have been done.
         """
         connection = self.take()
         if connection is None:
-            return [self.call(name, *request) for request in requests]
+            return [self._answer(name, request) for request in requests]
         sent: list[Request] = []
         try:
             for request in requests:
@@ -78,9 +79,16 @@ class Shard:
             raise
         self.link.give_back(connection)
         return [
-            script(name).by_text(self.link, *request) if isinstance(reply, NoScriptError) else raised(reply)
+            self._answer(name, request) if isinstance(reply, NoScriptError) else reply
             for request, reply in zip(sent, replies, strict=True)
         ]
+
+    def _answer(self, name: str, request: Request) -> Any:
+        """The answer to one call of a script, an error of the server's as an object; raises the others."""
+        try:
+            return self.call(name, *request)
+        except ResponseError as error:
+            return error
 
     def take(self) -> OpenConnection | None:
         """A connection for calls in a row, or None where they have to go one by one; to be given back to the link.

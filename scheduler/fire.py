@@ -4,6 +4,8 @@ import logging
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from redis.exceptions import RedisError
+
 from oncue.common import record
 from oncue.common.pages import Head, head_of
 from oncue.common.settle import Settling, cancelling
@@ -13,7 +15,7 @@ from oncue.scheduler import unread
 from oncue.scheduler.catch_up import MOST_COUNTED, Missed, Plan, Tick, plan
 from oncue.scheduler.definition import Definition, tick_id
 from oncue.scheduler.foreign import is_understood
-from oncue.scheduler.known import Known
+from oncue.scheduler.known import Known, planned_ms
 from oncue.scheduler.replan import replan
 
 KINDS = b"t"
@@ -65,35 +67,52 @@ class Fire:
         ticks = {member[1:].decode(): at for member, at in due}
         found = self._known.get(ticks)
         left = [(definition, self._unread.released(name, ticks[name])) for name, definition in found.items()]
+        faults: list[Exception] = []
         while left:
-            left, head = self._fire(left)
-        return self._unread({name: at for name, at in ticks.items() if name not in found}, head)
+            left, head = self._fire(left, head, faults)
+        head = self._unread({name: at for name, at in ticks.items() if name not in found}, head)
+        if faults:
+            # Only now: what is wrong with one schedule keeps no other from its ticks.
+            raise faults[0]
+        return head
 
-    def _fire(self, due: Sequence[_Due]) -> tuple[list[_Due], Head]:
+    def _fire(self, due: Sequence[_Due], head: Head, faults: list[Exception]) -> tuple[list[_Due], Head]:
         """What has to be fired once more, since it was edited after it was read, and the newest head."""
-        attempts: list[_Attempt] = []
-
-        def requests() -> Iterator[Request]:
-            for definition, at_ms in due:
-                attempts.append(self._attempt(definition, at_ms))
-                yield self._request(attempts[-1])
-
-        answers: list[_Answer] = self._shard.call_in_a_row("fire", requests())
-        head, overtaken = answers[-1][1], []
-        for attempt, answer in zip(attempts, answers, strict=True):
+        answered = self._answered(due, faults)
+        newest, overtaken = answered[-1][1][1] if answered else None, []
+        for attempt, answer in answered:
             code, became = answer[0], answer[2]
             if code in (_CANCEL_FIRST, _REPLAN_FIRST):
-                code, head, became, _ = self._again(attempt, answer)
+                code, newest, became, _ = self._again(attempt, answer)
             if code == _DONE:
                 _report(attempt.definition.name, attempt.wanted, became)
             else:
                 overtaken.append(attempt)
-        return self._edited(overtaken), head_of(head)
+        return self._edited(overtaken), head if newest is None else head_of(newest)
 
-    def _attempt(self, definition: Definition, at_ms: int) -> _Attempt:
-        planned = self._known.planned_ms(definition, at_ms)
-        now = self._shard.now_ms()
-        return _Attempt(definition, at_ms, now, plan(definition.config, definition.rule, planned, now))
+    def _answered(self, due: Sequence[_Due], faults: list[Exception]) -> list[tuple[_Attempt, _Answer]]:
+        """What the script answers for each of these; where there is none the reason is added to ``faults``."""
+        planned = self._known.planned(definition for definition, _ in due)
+        attempts: list[_Attempt] = []
+
+        def requests() -> Iterator[Request]:
+            for definition, at_ms in due:
+                now = self._shard.now_ms()
+                try:
+                    at = planned_ms(definition, at_ms, planned.get(definition.name, b""))
+                    wanted = plan(definition.config, definition.rule, at, now)
+                    attempt = _Attempt(definition, at_ms, now, wanted)
+                    request = self._request(attempt)
+                except Exception as error:  # noqa: BLE001 - the ticks behind this one have to come, whatever it is
+                    faults.append(error)
+                else:
+                    attempts.append(attempt)
+                    yield request
+
+        answers = self._shard.call_in_a_row("fire", requests())
+        faults += [answer for answer in answers if isinstance(answer, RedisError)]
+        pairs = zip(attempts, answers, strict=True)
+        return [(attempt, answer) for attempt, answer in pairs if not isinstance(answer, RedisError)]
 
     def _again(self, attempt: _Attempt, answer: _Answer) -> _Answer:
         """The answer once that is done which had to be first."""

@@ -54,14 +54,17 @@ class Known:
         """Reads all definitions again, and takes back what others have put off meanwhile."""
         self._known.clear()
 
-    def planned_ms(self, definition: Definition, instant_ms: int) -> int:
-        """The planned instant of the tick that stands in the timetable at ``instant_ms``: with jitter an earlier one."""
-        if not definition.config.jitter_s:
-            return instant_ms
-        text = self._shard.command("HGET", self._shard.keys.schedule(definition.name), "planned") or b""
-        planned = int(text) if text.isdigit() else instant_ms
-        # Edited or fired meanwhile, or nonsense: then the script finds that out, or the instant itself has to do.
-        return planned if definition.rule.runs_at(planned) == instant_ms else instant_ms
+    def planned(self, definitions: Iterable[Definition]) -> dict[str, bytes]:
+        """For ``planned_ms`` what stands in the store, by name, of those whose ticks have jitter."""
+        names = [definition.name for definition in definitions if definition.config.jitter_s]
+        if not names:
+            return {}
+        client = cast("Any", self._shard.link.client)
+        pipeline = client.pipeline(transaction=False)
+        for name in names:
+            pipeline.hget(self._shard.keys.schedule(name), "planned")
+        texts = pipeline.execute(raise_on_error=False)
+        return {name: text for name, text in zip(names, texts, strict=True) if isinstance(text, bytes)}
 
     def _read(self, names: list[str]) -> None:
         texts, states = self._look_up(names)
@@ -95,6 +98,16 @@ class Known:
             pipeline.hget(keys.schedule(name), "state")
         texts, *states = pipeline.execute()
         return texts, states
+
+
+def planned_ms(definition: Definition, instant_ms: int, text: bytes) -> int:
+    """The planned instant of the tick that stands in the timetable at ``instant_ms``: with jitter an earlier one.
+
+    ``text`` is what ``Known.planned`` has found, b"" for nothing.
+    """
+    planned = int(text) if text.isdigit() else instant_ms
+    # Edited or fired meanwhile, or nonsense: then the script finds that out, or the instant itself has to do.
+    return planned if definition.rule.runs_at(planned) == instant_ms else instant_ms
 
 
 def drop_oldest(known: dict[str, Any]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from redis.exceptions import ConnectionError as LinkDown
@@ -13,6 +14,7 @@ from oncue.common.configtypes import ScheduleConfig
 from oncue.common.connections import OpenConnection
 from oncue.common.scripts import script
 from oncue.common.store import Store
+from oncue.scheduler.catch_up import Plan, plan
 from oncue.scheduler.schedules import apply
 from tests.support.link import Request
 from tests.support.product import HOUR_MS, START_MS, FixedClock, Hands, Passes, app_on, opened
@@ -162,14 +164,37 @@ def test_ticks_that_another_scheduler_has_fired_meanwhile_are_left(
 
 
 def test_an_error_in_the_middle_is_raised_and_no_answer_is_taken_for_another_s(
-    app: App, direct: Store, clock: FixedClock
+    app: App, direct: Store, clock: FixedClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     shard, passes = direct.shards[0], Passes(direct)
     history = shard.keys.history(name(20))
     shard.command("SET", history, "no list")
+    # So that each of them has something to tell.
+    clock.ms += HOUR_MS
     with pytest.raises(ResponseError):
         passes()
     assert [app.schedules.get(name(n)).fired for n in (19, 21, 63)] == [1, 1, 1]
+    told = {record.getMessage().split()[1] for record in caplog.records if record.name == "oncue.fire"}
+    assert told == {f"{name(n)}:" for n in range(64) if n != 20}
     shard.command("DEL", history)
     passes()
     assert all(info.fired == 1 for info in app.schedules.list())
+
+
+def test_a_fault_of_the_scheduler_s_own_in_one_tick_keeps_no_other_from_being_fired(
+    app: App, direct: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def faulty(config: ScheduleConfig, *rest: Any) -> Plan:
+        assert config.name != name(20), "a fault"
+        return plan(config, *rest)
+
+    passes = Passes(direct)
+    monkeypatch.setattr("oncue.scheduler.fire.plan", faulty)
+    # As many looks as show all, and one that shows that one alone.
+    for _ in range(4):
+        with pytest.raises(AssertionError, match="a fault"):
+            passes()
+    assert [info.name for info in app.schedules.list() if info.fired != 1] == [name(20)]
+    monkeypatch.undo()
+    passes()
+    assert is_each_fired_once(app)
