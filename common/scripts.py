@@ -55,11 +55,7 @@ class Script:
         try:
             return client.execute_command(*self.command(keys, args))
         except NoScriptError:
-            return self.by_text(client, keys, args)
-
-    def by_text(self, client: Client, keys: Sequence[bytes], args: Sequence[bytes | str | int]) -> Any:
-        """Calls it on a server that has not seen its text yet."""
-        return client.execute_command("EVAL", self.text, len(keys), *keys, *args)
+            return client.execute_command("EVAL", self.text, len(keys), *keys, *args)
 
 
 @cache

@@ -14,6 +14,11 @@ from oncue.common.scripts import script
 Request = tuple[Sequence[bytes], Sequence[bytes | str | int]]
 """Keys and arguments of one call of a script."""
 
+UNDER_WAY = 16
+"""How many calls in a row are sent ahead of their answers at most: about so many the server reads at once, and what it has
+answered lies on the way until it is read.
+"""
+
 
 class Shard:
     """All keys that may have to change together, on one server; safe to use from many threads."""
@@ -57,8 +62,8 @@ class Shard:
         return script(name)(self.link, keys, args)
 
     def call_in_a_row(self, name: str, requests: Iterable[Request]) -> list[Any]:
-        """The answers to calls of a script, all of them sent before the first answer is read; what the server refuses has
-        its error there, as an object.
+        """The answers to calls of a script, each sent before those to the ones before it are read; what the server refuses
+        has its error there, as an object.
 
         So the server works on one while the next is put together, and ``requests`` may do that when it is asked for it.
         For calls that need no order among each other. Not repeated; raises what redis-py raises of the way to the server,
@@ -68,11 +73,14 @@ class Shard:
         if connection is None:
             return [self._answer(name, request) for request in requests]
         sent: list[Request] = []
+        replies: list[Any] = []
         try:
             for request in requests:
+                if len(sent) - len(replies) == UNDER_WAY:
+                    replies.append(connection.reply())
                 connection.send(script(name).command(*request))
                 sent.append(request)
-            replies = [connection.reply() for _ in sent]
+            replies += [connection.reply() for _ in sent[len(replies) :]]
         except BaseException:
             # What is still to come on it nobody must read as the answer to something else.
             connection.close()

@@ -13,6 +13,7 @@ from oncue import App
 from oncue.common.configtypes import ScheduleConfig
 from oncue.common.connections import OpenConnection
 from oncue.common.scripts import script
+from oncue.common.shard import UNDER_WAY, Shard
 from oncue.common.store import Store
 from oncue.scheduler.catch_up import Plan, plan
 from oncue.scheduler.schedules import apply
@@ -73,25 +74,46 @@ def is_each_fired_once(app: App) -> bool:
     return decided == [1] * MANY and len({task.id for task in tasks}) == len(tasks) == MANY
 
 
-def test_ticks_of_one_look_are_sent_before_the_first_is_answered(
+def test_ticks_of_one_look_are_sent_ahead_of_their_answers_but_not_all_of_them(
     app: App, passes: Passes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    in_a_row = [0]
+    under_way: list[int] = []
     send, reply, sha = OpenConnection.send, OpenConnection.reply, script("fire").sha
 
     def sent(connection: OpenConnection, command: tuple[object, ...]) -> None:
-        in_a_row[-1] += sha in command
+        if sha in command:
+            under_way.append(1 + (under_way[-1] if under_way else 0))
         send(connection, command)
 
     def replied(connection: OpenConnection) -> object:
-        if in_a_row[-1]:
-            in_a_row.append(0)
+        if under_way and under_way[-1]:
+            under_way.append(under_way[-1] - 1)
         return reply(connection)
 
     monkeypatch.setattr(OpenConnection, "send", sent)
     monkeypatch.setattr(OpenConnection, "reply", replied)
     passes()
-    assert in_a_row == [64, 64, MANY - 128, 0]
+    assert (max(under_way), under_way[-1]) == (UNDER_WAY, 0)
+    assert is_each_fired_once(app)
+
+
+def test_the_planned_instants_of_ticks_with_jitter_are_read_together(
+    app: App, direct: Store, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock.ms = START_MS
+    for n in range(10):
+        app.schedules.change(name(n), jitter_s=600)
+    clock.ms = START_MS + HOUR_MS + 600_000
+    alone: list[bytes | str | int] = []
+    command = Shard.command
+
+    def counted(shard: Shard, *args: bytes | str | int) -> Any:
+        alone.append(args[0])
+        return command(shard, *args)
+
+    monkeypatch.setattr(Shard, "command", counted)
+    Passes(direct)()
+    assert "HGET" not in alone
     assert is_each_fired_once(app)
 
 
@@ -121,6 +143,23 @@ def test_a_server_that_forgets_the_script_between_two_ticks_gets_it_again(
     proxy.cut_reply(forget)
     passes()
     assert forgotten
+    assert is_each_fired_once(app)
+
+
+def test_a_server_that_knows_no_script_is_sent_the_text_once(
+    app: App, direct: Store, valkey: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    valkey.client().script_flush()
+    sent: list[object] = []
+    send = OpenConnection.send
+
+    def noted(connection: OpenConnection, command: tuple[object, ...]) -> None:
+        sent.extend(command[:2])
+        send(connection, command)
+
+    monkeypatch.setattr(OpenConnection, "send", noted)
+    Passes(direct)()
+    assert sent.count(script("fire").text) == 1
     assert is_each_fired_once(app)
 
 
