@@ -115,9 +115,13 @@ class Rule:
             raise AssertionError(f"schedule {self.name}: the tick after {instant_ms} came out as {tick}")
         return tick
 
-    def after_finish(self, finished_ms: int) -> int | None:
-        """For `from: end`: the planned instant after a run has finished, failed or lost its lease at `finished_ms`."""
-        return self.next_after(finished_ms)
+    def after_finish(self, finished_ms: int, now_ms: int) -> int | None:
+        """For `from: end`: the planned instant after a run has finished, failed or lost its lease at `finished_ms`.
+
+        A start that has passed by `now_ms` puts nothing off, and is no tick to be made up for.
+        """
+        has_begun = self._start_ms is not None and self._start_ms <= now_ms
+        return self._between(finished_ms, has_begun=has_begun) if self.timing.enabled else None
 
     def runs_at(self, planned_ms: int) -> int:
         """When the tick planned at `planned_ms` runs: with jitter up to that much later, before the next tick."""
@@ -166,7 +170,7 @@ class Rule:
         if timing.exclude:
             excluded = read_excluded(timing.exclude, timing.calendars)
         if timing.from_end:
-            return AfterFinish(self._every_ms, self._start_ms, excluded, clock)
+            return AfterFinish(self._every_ms, excluded, clock)
         if excluded is None:
             return own
         if timing.on_excluded == "skip":
@@ -185,9 +189,10 @@ class Rule:
             self._end_ms, self._to_count = self._counted(self._to_count), None
         return self._between(instant_ms)
 
-    def _between(self, instant_ms: int) -> int | None:
-        if self._start_ms is not None:
-            instant_ms = max(instant_ms, self._start_ms - 1)
+    def _between(self, instant_ms: int, *, has_begun: bool = False) -> int | None:
+        if self._start_ms is not None and not has_begun and instant_ms < self._start_ms:
+            # Where ticks count from the end of a run the first one comes at the start itself.
+            instant_ms = self._start_ms - (self._every_ms if self.from_end else 1)
         tick = self._ticks.after_ms(max(instant_ms, _BEFORE_ALL_MS))
         return None if tick is None or (self._end_ms is not None and tick > self._end_ms) else tick
 

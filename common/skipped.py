@@ -38,20 +38,14 @@ class Kept:
 
 
 class AfterFinish:
-    """What follows the finish of a run: one interval later, or at the beginning of the first date not excluded.
+    """What follows the finish of a run: one interval later, or at the beginning of the first date not excluded."""
 
-    The first one, before anything has run, comes at `start_ms`, or one interval after the creation.
-    """
-
-    def __init__(
-        self, every_ms: int, start_ms: int | None, excluded: Excluded | None, clock: WallClock
-    ) -> None:
-        self._every, self._start, self._excluded, self._clock = every_ms, start_ms, excluded, clock
+    def __init__(self, every_ms: int, excluded: Excluded | None, clock: WallClock) -> None:
+        self._every, self._excluded, self._clock = every_ms, excluded, clock
 
     def after_ms(self, instant_ms: int) -> int | None:
         """The planned instant after a finish at `instant_ms`; None where none comes in the next century or so."""
-        begun = self._start is None or instant_ms >= self._start
-        tick = instant_ms + self._every if begun else self._start or 0
+        tick = instant_ms + self._every
         if self._excluded is None:
             return tick
         for _ in range(_MOST):

@@ -69,7 +69,7 @@ def plan(config: ScheduleConfig, rule: Rule, planned_ms: int, now_ms: int) -> Pl
 def _after_end(config: ScheduleConfig, rule: Rule, planned_ms: int, now_ms: int) -> Plan:
     """The script that ends a run knows neither exclusions nor jitter: it put the tick where it comes at the earliest."""
     every_ms = round((config.every_s or 0) * 1000)
-    expected = rule.after_finish(planned_ms - every_ms)
+    expected = rule.after_finish(planned_ms - every_ms, planned_ms)
     if expected is None or rule.runs_at(expected) > now_ms:
         return Plan([], [], expected)
     tick = Tick(expected, now_ms - rule.runs_at(expected), False)

@@ -187,15 +187,14 @@ def planned_after_finish(
     So no edit delays it. What would have come before, by a shorter interval or while it was paused, comes at once; only
     ``kept``, whose instant has passed and whose jitter has not, stays where it is.
     """
+    rule = definition.rule
     if finished is None:
-        return definition.rule.next_after(after_ms)
-    at_once = after_ms + 1 - (definition.every_ms or 0)
+        return rule.next_after(after_ms)
     # The end of a run that lies ahead is none: a start or an excluded date has put the tick off.
-    for finish in (min(finished, after_ms), at_once):
-        tick = definition.rule.after_finish(finish)
-        if tick is None or tick > after_ms or tick == kept:
-            return tick
-    return definition.rule.next_after(after_ms)
+    tick = rule.after_finish(min(finished, after_ms), after_ms)
+    if tick is None or tick > after_ms or tick == kept:
+        return tick
+    return rule.after_finish(after_ms + 1 - (definition.every_ms or 0), after_ms)
 
 
 def next_planned(definition: Definition, after_ms: int, decided_ms: int, planned: str | None) -> int | None:

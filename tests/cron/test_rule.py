@@ -42,7 +42,7 @@ def test_an_interval_is_aligned_to_its_anchor_before_and_after_it() -> None:
 def test_from_end_counts_from_the_finish_and_has_one_tick_in_waiting() -> None:
     made = rule(every_s=600.0, from_end=True)
     assert made.from_end
-    assert made.after_finish(NOW + 1) == NOW + 600_001
+    assert made.after_finish(NOW + 1, NOW + 1) == NOW + 600_001
     # Whatever the standstill, one run was waiting.
     assert made.all_up_to(NOW, NOW - 10 * DAY_MS, 100) == [NOW - 10 * DAY_MS + 600_000]
     assert made.latest_up_to(NOW, NOW - 10 * DAY_MS) == NOW - 10 * DAY_MS + 600_000
@@ -54,8 +54,21 @@ def test_from_end_counts_from_the_finish_and_has_one_tick_in_waiting() -> None:
 def test_from_end_begins_at_its_start_and_ends_at_its_end() -> None:
     made = rule(every_s=600.0, from_end=True, start="2026-12-01T09:00", end="2026-12-01T10:00")
     assert utc(made.next_after(NOW)) == ["2026-12-01T09:00:00"]
-    assert utc(made.after_finish(at("2026-12-01T09:50+00:00"))) == ["2026-12-01T10:00:00"]
-    assert made.after_finish(at("2026-12-01T09:51+00:00")) is None
+    ended = at("2026-12-01T09:50+00:00")
+    assert utc(made.after_finish(ended, ended)) == ["2026-12-01T10:00:00"]
+    assert made.after_finish(ended + 60_000, ended + 60_000) is None
+
+
+@pytest.mark.parametrize(
+    ("ended", "now", "tick"),
+    [("08:30", "08:30", "09:00"), ("08:30", "08:59", "09:00"), ("08:55", "09:00", "09:05")],
+)
+def test_from_end_a_run_that_ended_before_the_start_puts_the_next_one_off_to_it_until_it_has_passed(
+    ended: str, now: str, tick: str
+) -> None:
+    made = rule(every_s=600.0, from_end=True, start="2026-12-01T09:00")
+    found = made.after_finish(at(f"2026-12-01T{ended}+00:00"), at(f"2026-12-01T{now}+00:00"))
+    assert utc(found) == [f"2026-12-01T{tick}:00"]
 
 
 def test_start_and_end_are_inclusive() -> None:

@@ -171,7 +171,7 @@ def test_from_end_follows_the_finish_whatever_is_excluded(
     exclude: tuple[str, ...], zone: str, finished: int, later: int, every: int
 ) -> None:
     rule = Rule("x", Timing(every_s=float(every), from_end=True, exclude=exclude, timezone=zone))
-    tick, second = rule.after_finish(finished), rule.after_finish(finished + later)
+    tick, second = (rule.after_finish(ended, ended) for ended in (finished, finished + later))
     assert tick is not None
     assert second is not None
     assert finished + every * 1000 <= tick <= second

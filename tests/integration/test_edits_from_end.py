@@ -143,6 +143,21 @@ def test_a_start_that_is_taken_back_does_not_keep_the_first_run_for_later(
     assert next_ms(app) == START_MS + MINUTE_MS + HOUR_MS
 
 
+@pytest.mark.parametrize("start", ["2027-01-15T08:30", "2027-01-16T09:00"])
+def test_a_start_that_has_passed_since_the_last_end_neither_delays_the_next_run_nor_makes_one(
+    app: App, store: Store, clock: FixedClock, start: str
+) -> None:
+    run_once(store, clock, every_s=72 * 3600.0, start="2027-01-15T09:00")
+    clock.ms = END_MS + 48 * HOUR_MS
+    apply(store, [entry(every_s=72 * 3600.0, start=start, catch_up="skip")], FILE)
+    due_ms = END_MS + 72 * HOUR_MS
+    assert next_ms(app) == due_ms
+    clock.ms = due_ms
+    Passes(store)()
+    found = app.schedules.get("one")
+    assert (found.fired, found.missed, found.last_ms) == (2, 0, due_ms)
+
+
 def test_an_edit_in_its_jitter_leaves_the_next_run_where_it_was(
     app: App, store: Store, clock: FixedClock
 ) -> None:
