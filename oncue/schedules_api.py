@@ -74,7 +74,8 @@ class Schedules:
         return self.get(name)
 
     def change(self, name: str, **settings: Any) -> ScheduleInfo:
-        """Changes some settings of a schedule, the others stay; its next tick comes strictly after now.
+        """Changes some settings of a schedule, the others stay; its next tick comes after now, or is one that jitter has
+        kept for later until now.
 
         A schedule that came from a file is on its own afterwards, until a newer revision of that file has it, or
         `oncue cron apply`. Raises WrongState if it cannot be read (create it anew), or is edited at the same moment.

@@ -40,9 +40,10 @@ BY_HAND = Origin()
 def put_schedules(
     shard: Shard, definitions: Sequence[Definition], origin: Origin, replaces: Mapping[str, bytes]
 ) -> list[int]:
-    """Creates or edits schedules, each with its next tick after now; ``replaces``: the hash to be replaced, b"" for none.
+    """Creates or edits schedules; ``replaces``: the hash to be replaced, b"" for none.
 
-    What is there already is left as it is.
+    Each has its next tick after now, or the one whose instant has passed and whose jitter has not. What is there already is
+    left as it is.
     """
     keys, now = shard.keys, shard.now_ms()
     client: Any = shard.link.client

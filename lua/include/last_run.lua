@@ -19,6 +19,11 @@ local function last_run(keys, name)
                 id, state, run = waiting, "b", its_run
                 waiting, its_run = next_of(keys, id)
             end
+            local after = id ~= first and (redis.call("HGET", keys.followers, id) or follower(0, "e" .. name))
+            if after and not waiting_in(after) then
+                -- Noted at once: who comes next need not walk there again, whether or not this one lines up.
+                link(keys, id, after)
+            end
             return id, state, run
         end
     end

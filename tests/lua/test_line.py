@@ -175,3 +175,18 @@ def test_a_tick_goes_behind_what_an_older_oncue_has_put_at_the_end_of_a_line(lua
     lua.client.hset(lua.keys.followers, "=report", held.id)
     assert lua.fire_all(at(1), "report", at(1), at(2), fired(tick(1), at(1), "line")).run()[2] == [b"blocked"]
     assert run_to_the_end(lua, held) == ["report@0", *(task.id for task in waiting), "report@1"]
+
+
+@pytest.mark.parametrize("knows_names", [True, False])
+def test_what_an_older_oncue_has_put_at_the_end_of_a_line_is_noted_by_a_tick_that_is_skipped(
+    lua: Lua, knows_names: bool
+) -> None:
+    held, waiting = lined_up(lua, 5)
+    lua.client.hset(lua.keys.followers, "=report", held.id)
+    if not knows_names:
+        lua.client.hdel(lua.keys.followers, waiting[-1].id)
+    assert fire(lua, 1, "skip") == [b"skipped"]
+    assert lua.client.hget(lua.keys.followers, "=report") == waiting[-1].id.encode()
+    audit(lua)
+    assert run_to_the_end(lua, held) == ["report@0", *(task.id for task in waiting)]
+    assert b"followers" not in lua.names()
