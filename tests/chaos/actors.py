@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from random import Random
 from typing import Any
 
@@ -71,20 +71,30 @@ def live(actors: Sequence[Actor]) -> list[Actor]:
 
 
 def have_them_stand(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each actor stands before each command and each script from now on."""
+    """Each actor stands before each command and each script from now on, and between those of a row."""
+
+    def stand() -> None:
+        actor = getattr(Actor.here, "actor", None)
+        if actor is not None:
+            actor.stand()
 
     def stepped(method: Callable[..., Any]) -> Callable[..., Any]:
         def inner(shard: Shard, *args: Any) -> Any:
-            actor = getattr(Actor.here, "actor", None)
-            if actor is not None:
-                actor.stand()
+            stand()
             return method(shard, *args)
 
         return inner
 
+    def standing(requests: Iterable[Request]) -> Iterator[Request]:
+        # Once it is put together, so that it goes on its way as late as the actor is let go on.
+        for request in requests:
+            stand()
+            yield request
+
+    in_a_row = Shard.call_in_a_row
+
     def row(shard: Shard, name: str, requests: Iterable[Request]) -> list[Any]:
-        # One by one: a thread that stands in the middle must not have what it sent before lie unread on the way.
-        return [shard.call(name, *request) for request in requests]
+        return in_a_row(shard, name, standing(requests))
 
     monkeypatch.setattr(Shard, "call_in_a_row", row)
     monkeypatch.setattr(Shard, "call", stepped(Shard.call))
