@@ -31,7 +31,7 @@ if file ~= "" and redis.call("HGET", keys.revisions, "=" .. file) ~= ARGV[5] the
     return {-2}
 end
 if redis.call("HEXISTS", keys.schedule, "moved") == 0 then
-    local planned, put_off = unpack(redis.call("HMGET", keys.schedule, "planned", "put_off"))
+    local planned, put_off, through = unpack(redis.call("HMGET", keys.schedule, "planned", "put_off", "through"))
     planned = tonumber(planned or put_off)
     local tick = redis.call("ZSCORE", keys.timetable, "t" .. name)
     local due, since = state == "paused" and planned or tonumber(tick), now
@@ -46,8 +46,9 @@ if redis.call("HEXISTS", keys.schedule, "moved") == 0 then
     if noted and since <= noted and noted < since + 1000 and not (planned and planned <= noted + 1) then
         since = noted + 1
     end
-    -- A tick that the end of a run has put stands in the timetable alone; it tells when that was.
-    if tick and state ~= "invalid" and not planned then
+    -- A tick that the end of a run has put stands in the timetable alone; it tells when that was. An older oncue may
+    -- have left the one before it here.
+    if tick and state ~= "invalid" and (not planned or planned <= (tonumber(through) or 0)) then
         redis.call("HSET", keys.schedule, "planned", tick)
     end
     drop_tick(keys, name)

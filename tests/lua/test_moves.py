@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.lua.instants import NOW
 from tests.lua.scripts import Lua
 from tests.lua.tasks import Task
@@ -27,6 +29,19 @@ def test_what_is_handed_over_has_no_tick_and_the_repeated_call_answers_the_same(
     again = lua.hand_over("report", now=TICK + 5).run()
     assert fields(again) == fields(told)
     assert (again[1], again[3]) == (told[1], told[3])
+
+
+@pytest.mark.parametrize("left", [False, True])
+def test_a_tick_that_the_end_of_a_run_has_put_goes_along_whatever_an_older_oncue_has_left_there(
+    lua: Lua, left: bool
+) -> None:
+    lua.put_schedule("report", TICK, every=60_000).run()
+    lua.fire(TICK, "report", TICK, None, Task("report:1", TICK), every=60_000).run()
+    lua.complete(TICK + 5, *lua.take_all(TICK)).run()
+    if left:
+        lua.client.hset(lua.keys.schedule("report"), "planned", TICK)
+    told = lua.hand_over("report", now=TICK + 10).run()
+    assert (told[0], fields(told)["planned"]) == (1, str(TICK + 60_005))
 
 
 def test_what_is_due_is_to_be_fired_before_it_is_handed_over(lua: Lua) -> None:
