@@ -10,7 +10,7 @@ end
 
 -- The last task of a schedule that has not ended, its state and its run; nil where none goes on.
 local function last_run(keys, name)
-    for _, first in ipairs(last_of(keys, name)) do
+    for n, first in ipairs(last_of(keys, name)) do
         local id, state, run = first, in_flight(keys, first)
         if state then
             -- Nothing waits for it, but what an older oncue has put there, which does not note that.
@@ -25,6 +25,9 @@ local function last_run(keys, name)
                 link(keys, id, after)
             end
             return id, state, run
+        elseif first and n == 1 then
+            -- An older oncue has ended it, which knows of no such note: it would be there for good.
+            redis.call("HDEL", keys.followers, "=" .. name)
         end
     end
     return nil

@@ -190,3 +190,12 @@ def test_what_an_older_oncue_has_put_at_the_end_of_a_line_is_noted_by_a_tick_tha
     audit(lua)
     assert run_to_the_end(lua, held) == ["report@0", *(task.id for task in waiting)]
     assert b"followers" not in lua.names()
+
+
+def test_the_note_of_a_last_task_that_an_older_oncue_has_ended_goes_with_the_next_tick(lua: Lua) -> None:
+    fire(lua, 0, "skip")
+    lua.complete(at(0), *lua.take_all(at(0))).run()
+    lua.client.hset(lua.keys.followers, "=report", "report@0")
+    assert fire(lua, 1, "skip") == [b"ready"]
+    assert b"followers" not in lua.names()
+    audit(lua)
