@@ -1,6 +1,7 @@
 """What differs between two definitions of a schedule, setting by setting; what may be secret is never shown."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -11,6 +12,9 @@ HIDDEN = "(hidden)"
 _CHANGED = "(hidden, another one)"
 _SECRET = ("env.", "http.headers.")
 _PLACES = frozenset(Secret.__struct_fields__)
+_NAME = r"[\w.-]*(?:pass|pwd|secret|token|key|auth|cred|cookie|bearer)[\w.-]*"
+_GIVEN = re.compile(rf"(?is)({_NAME}\s*[=:]|-p(?=.)|.*?://(?:(?=[^/@]*:[^/@]*@)|[^?]*\?)).*")
+_FLAG = re.compile(rf"(?i)-+{_NAME}|-p|-u|--user")
 
 
 def edited(before: ScheduleConfig | None, after: ScheduleConfig | None) -> dict[str, list[object]]:
@@ -42,10 +46,30 @@ def _flat(data: Mapping[str, Any], before: str) -> dict[str, Any]:
 
 
 def _pair(name: str, old: Any, new: Any) -> list[object]:
+    if name in ("command", "http.url"):
+        shown = [_veiled(old), _veiled(new)]
+        return [*shown[:1], _CHANGED] if shown[0] == shown[1] else shown
     if not name.startswith(_SECRET):
         return [old, new]
     hidden = [_shown(old), _shown(new)]
     return [HIDDEN, _CHANGED] if hidden == [HIDDEN, HIDDEN] else hidden
+
+
+def _veiled(value: Any) -> object:
+    """A command or a URL without what looks like a password; a text for the shell is hidden whole if a part is."""
+    if isinstance(value, str):
+        words = value.split()
+        shown = list(_words(words))
+        return value if shown == words else shown[0] if len(words) == 1 else HIDDEN
+    return list(_words(value)) if isinstance(value, Sequence) else value
+
+
+def _words(words: Sequence[str]) -> Iterator[str]:
+    before = ""
+    for word in words:
+        given = _GIVEN.fullmatch(word)
+        yield HIDDEN if _FLAG.fullmatch(before) else given[1] + HIDDEN if given else word
+        before = word
 
 
 def _shown(value: Any) -> object:
