@@ -97,7 +97,7 @@ def preview(
 ) -> None:
     """Show what a schedule means and when it comes next: one of the file, without a file of the store, or an expression.
 
-    Exit code 1: the file has faults, and the schedules that it gets wrong are left out; or the store has none of the name.
+    Exit code 1: the file has faults, and the schedules that it gets wrong are left out; or there is none of the name.
 
     Example: oncue cron preview "30 2 * * *" --tz Europe/Berlin --count 3
     """

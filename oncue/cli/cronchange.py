@@ -7,9 +7,10 @@ from typing import Annotated, Any
 import typer
 
 from oncue.cli.asking import Yes, confirm
+from oncue.cli.failure import printable
 from oncue.cli.options import CONNECTION, Given, Json, settings
 from oncue.cli.output import print_json
-from oncue.common.errors import WrongState
+from oncue.common.errors import BadInput, WrongState
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The schedule's name.")]
 Why = Annotated[str, typer.Option("--why", metavar="TEXT", help="The reason: it stands in the list.")]
@@ -95,6 +96,8 @@ def backfill(
         config = app.schedules.get(name).config
         clock = wall_clock(config.timezone if config else "UTC")
         start, end = first_ms("--from", first, clock), last_ms("--to", last, clock)
+        if end < start:
+            raise BadInput(f"--to: found {last!r:.60}, which is before --from")
         if end > host_now_ms():
             print("oncue: --to lies in the future: what is due by now is taken", file=sys.stderr)
         made, there = app.schedules.backfill(name, instant(start), instant(end), forced=force, told=_progress)
@@ -139,7 +142,7 @@ def _tell(info: Any, as_json: bool) -> None:
         print_json(entry)
     else:
         following = "" if entry["state"] == "paused" else f", next {entry['next'] or 'never'}"
-        print(f"{entry['name']}: {state_words(entry)}{following}")
+        print(printable(f"{entry['name']}: {state_words(entry)}{following}"))
 
 
 def _login() -> str:

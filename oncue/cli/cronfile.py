@@ -9,7 +9,7 @@ from oncue.cli.options import Given
 from oncue.common.clock import host_now_ms
 from oncue.common.config import examined
 from oncue.common.configtypes import Config, ScheduleConfig
-from oncue.common.errors import BadInput
+from oncue.common.errors import BadInput, NotFound, WrongState
 from oncue.common.instants import after
 from oncue.common.localtime import first_ms
 from oncue.common.problem import Problem, Refused
@@ -88,23 +88,27 @@ def previews(
         return [
             _preview(_rule(entry, tz), start, count, next_ms) for entry, next_ms in _stored(given, what)
         ], []
-    written = _written(config, what, given.path)
-    return [_preview(_rule(entry, tz), start, count) for entry in written], [] if what else config.invalid
+    faults = [problem for problem in config.invalid if what in (None, problem.schedule)]
+    written = [] if what and faults else _written(config, what, given.path)
+    return [_preview(_rule(entry, tz), start, count) for entry in written], faults
 
 
 def explained(timing: Timing, start: str | None, count: int) -> dict[str, Any]:
-    """Meaning, warnings and next ticks of one expression. Raises CronError."""
+    """Meaning, warnings and next ticks of one expression. Raises CronError, and BadInput for an option without effect."""
+    for flag, value, usual in (("--days", timing.days, "either"), ("--gap", timing.gap, "run")):
+        if value != usual and (timing.cron or "").lstrip().lower().startswith("@every"):
+            raise BadInput(
+                f"{flag} has no effect with @every, which knows neither days nor times of day; remove it"
+            )
     return _preview(Rule("", timing), start, count)
 
 
 def _written(config: Config, name: str | None, path: str) -> list[ScheduleConfig]:
-    if faults := [problem for problem in config.invalid if problem.schedule == name]:
-        raise Refused(faults)
     if name is None:
         return list(config.schedules.values())
     if name not in config.schedules:
         known = ", ".join(config.schedules) or "none"
-        raise BadInput(f"there is no schedule {name} in {path}; it has: {known}")
+        raise NotFound(f"there is no schedule {name} in {path}; it has: {known}")
     return [config.schedules[name]]
 
 
@@ -115,7 +119,7 @@ def _stored(given: Given, name: str | None) -> list[tuple[ScheduleConfig, int | 
     with opened_app(given) as app:
         found = app.schedules.list() if name is None else [app.schedules.get(name)]
     if name is not None and found[0].config is None:
-        raise BadInput(f"schedule {name} is invalid: {found[0].reason}")
+        raise WrongState(f"schedule {name} is invalid: {found[0].reason}")
     return [
         (entry.config, entry.next_ms)
         for entry in found

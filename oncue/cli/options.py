@@ -78,7 +78,10 @@ class Given:
     def load(self, **instead: Any) -> "Config":
         """The whole configuration; `instead` replaces flags. Raises ConfigError."""
         from oncue.common.config import load
+        from oncue.common.errors import BadInput
 
+        if self.file == "-":
+            raise BadInput("- is stdin, which `oncue cron check` alone reads: name a file")
         config = load(self.file, os.environ, {**self.flags, **instead})
         # After the load, which has refused a URL that cannot be read: here a colon before the last @ is a password's.
         if (self.flags.get("url") or "").rpartition("@")[0].partition("://")[2].partition(":")[2]:

@@ -1,5 +1,6 @@
 """All commands under one name."""
 
+import re
 import sys
 from typing import Annotated, Any
 
@@ -31,8 +32,11 @@ program.add_typer(task, name="task")
 program.add_typer(dead, name="dead")
 program.add_typer(cron, name="cron")
 
-_MISUSE: type[Exception] = typer.BadParameter.__mro__[1]
-"""What typer raises for a command line that it cannot use; not all of its releases have a name for it."""
+_MISUSE: type[Exception] = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "UsageError")
+"""What typer raises for a command line that it cannot use; not all of its releases tell where it is."""
+
+_EXPECTED = re.compile(r"Input should be (?P<allowed>.*?)(?:, unable to .*)?$")
+"""What newer releases say of a value."""
 
 
 def _version(wanted: bool) -> None:
@@ -52,16 +56,20 @@ def options(
     """What holds for all commands."""
 
 
+def _allowed(expected: re.Match[str]) -> str:
+    return "allowed: " + expected["allowed"].replace("a valid integer", "a whole number")
+
+
 def run() -> None:
     """Runs the command of the command line and ends the process; a misuse is told in one sentence, as all errors are."""
     try:
         sys.exit(program(prog_name="oncue", standalone_mode=False))
     except _MISUSE as error:
         told: Any = error
-        text = str(told.format_message())
+        text = _EXPECTED.sub(_allowed, str(told.format_message()).rstrip(".")).replace("Value error, ", "")
         if "\n" in text:  # a group without a command: its help
             print(text, file=sys.stderr)
         else:
             help_ = f"; see {told.ctx.command_path} -h" if told.ctx is not None else ""
-            print(f"oncue: {printable(text[:1].lower() + text[1:].rstrip('.'))}{help_}", file=sys.stderr)
+            print(f"oncue: {printable(text[:1].lower() + text[1:])}{help_}", file=sys.stderr)
         sys.exit(UNUSABLE)

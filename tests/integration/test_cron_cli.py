@@ -259,6 +259,9 @@ def test_a_pause_tells_who_and_why(oncue: Run, app: App) -> None:
     assert head.split() == ["name", "when", "timezone", "queue", "next", "last", "late", "missed", "state"]
     assert "paused by ada: audit" in line
     assert oncue("cron", "resume", "nightly", "--json").json["state"] == "active"
+    told = oncue("cron", "pause", "nightly", "--by", "ada", "--why", "x\ny\x1b[31m").output
+    assert told == "nightly: paused by ada: x y [31m\n"
+    oncue("cron", "resume", "nightly")
     assert oncue("cron", "resume", "nightly").code == 1
     assert oncue("cron", "pause", "nobody").code == 1
 
@@ -289,6 +292,8 @@ def test_times_without_an_offset_are_those_of_the_zone(oncue: Run, app: App, fil
     assert end.output.splitlines()[:2] == ["nightly@2026-01-01T01:30:00Z", "nightly@2026-01-02T01:30:00Z"]
     end = oncue("cron", "backfill", "nightly", "--from", "2100-01-01", "--to", "2100-01-02")
     assert (end.code, "--to lies in the future: what is due by now is taken" in end.output) == (0, True)
+    end = oncue("cron", "backfill", "nightly", "--from", "2100-01-02", "--to", "2100-01-01")
+    assert (end.code, end.output) == (2, "oncue: --to: found '2100-01-01', which is before --from\n")
     app.schedules.create("poll", every_s=3600, from_end=True)
     (poll,) = oncue("cron", "preview", "poll", "--json").json
     assert (poll["ticks"][0], poll["estimated"]) == (
