@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from oncue.common import allowance, configfile
+from oncue.common import allowance, configfile, zonenames
 from oncue.common.configfile import Source
 from oncue.common.configkeys import SETTINGS, unknown_key
 from oncue.common.configschedule import Surroundings, read_schedule, written_hash
@@ -71,6 +71,7 @@ def examined(path: str, raw: bytes | None = None) -> tuple[Config, list[Problem]
 
 
 def _add_schedules(config: Config, source: Source) -> None:
+    zonenames.begin_file()
     for name, entry in source.schedules.items():
         given = Surroundings(source.file, config.timezone, config.max_data_bytes, source.calendars)
         schedule, faults = read_schedule(name, entry, given)
