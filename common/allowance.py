@@ -65,7 +65,7 @@ def check_start(start: str) -> None:
     except ValueError as error:
         raise BadInput(str(error)) from None
     if not urlsplit(start).path:
-        raise BadInput(f"found {start!r:.80}, where the host may go on; write {start}/")
+        raise BadInput("found a URL that ends where its host may go on; put a / behind the host")
 
 
 def _begins(url: str, start: str) -> bool:

@@ -2,7 +2,8 @@
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -84,11 +85,12 @@ def read_exclude(
     """The fields `exclude` and `calendars` of a schedule; what cannot be used is blamed at its place."""
     texts: list[str] = []
     named: dict[str, tuple[str, ...]] = {}
+    mended = cache(lambda: _mended("exclude", entry.node, calendars))
     for place, text in _texts(section, "exclude", entry.node, f"{_DATES}, and names of calendars"):
         texts.append(text)
         dates = calendars.get(text)
         if text not in calendars:
-            _check(section, "exclude", place, text, calendars, entry.node)
+            _check(section, "exclude", place, text, calendars, mended)
         elif dates is None:
             message = f"the calendar {text!r} cannot be used: mend calendars.{text} first"
             section.blame(place, "exclude", message)
@@ -110,35 +112,53 @@ def _what_to_do(folder: Path, name: str) -> str:
 
 
 def _checked(section: Section, key: str, node: Node) -> Iterator[str]:
+    mended = cache(lambda: _mended(key, node, {}))
     for place, text in _texts(section, key, node, _DATES):
-        _check(section, key, place, text, {}, node)
+        _check(section, key, place, text, {}, mended)
         yield text
 
 
 def _check(
-    section: Section, key: str, place: Node, text: str, calendars: Mapping[str, object], around: Node
+    section: Section,
+    key: str,
+    place: Node,
+    text: str,
+    calendars: Mapping[str, object],
+    mended: Callable[[], str],
 ) -> None:
-    meant, line = meant_entry(text), _line(key)
+    """Blames an entry that is no date; `mended` is the whole list as it was meant, which is made once."""
+    line = _line(key)
     try:
-        if is_name(text) and calendars and not meant:
-            meant = nearest_key(text, calendars)
+        if is_name(text) and calendars and not meant_entry(text):
             line = f"{SUCH_AS}{key}: [{next(iter(calendars))}]"
             raise BadInput(unknown_key(text, calendars).replace("unknown key", "unknown calendar"))
         check_entry(text)
     except (BadInput, CronError) as error:
         message = str(error).removeprefix("exclude: ")
-        if meant:
-            message, line = message.partition("; write ")[0], _with(key, around, place, meant)
+        if meant := _meant(text, calendars):
+            message, line = message.partition("; write ")[0], mended() or f"{meant} instead"
         section.blame(place, key, advised(message, line))
 
 
-def _with(key: str, around: Node, place: Node, meant: str) -> str:
-    """The entries of a list with what one of them was meant as; it alone where the line would be long."""
-    items = around.value if isinstance(around.value, list) else [around]
-    texts = [meant if item is place else str(item.value) for item in items]
+def _meant(text: str, calendars: Mapping[str, object]) -> str:
+    """An entry that is right, or what another one was meant as; "" where it may mean anything."""
+    try:
+        if text not in calendars:
+            check_entry(text)
+    except CronError:
+        return meant_entry(text) or (nearest_key(text, calendars) if is_name(text) else "")
+    return text
+
+
+def _mended(key: str, node: Node, calendars: Mapping[str, object]) -> str:
+    """All entries of a list as they were meant; "" where one may mean anything, or the line would be long."""
+    items = node.value if isinstance(node.value, list) else [node]
+    if len(items) > LONGEST:
+        return ""
+    texts = [_meant(str(item.value), calendars) for item in items]
     listed = ", ".join(text if is_plain(text) else f'"{text}"' for text in texts)
     line = f"{key}: [{listed}]" if key else f"[{listed}]"
-    return line if len(line) <= LONGEST else f"{meant} instead"
+    return line if all(texts) and len(line) <= LONGEST else ""
 
 
 def _texts(section: Section, key: str, node: Node, allowed: str) -> Iterator[tuple[Node, str]]:

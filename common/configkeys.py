@@ -12,7 +12,7 @@ from oncue.common.allowance import check_pattern, check_start
 from oncue.common.duration import meant_duration, read_duration
 from oncue.common.errors import BadInput, CronError
 from oncue.common.keys import Keys, queue_name
-from oncue.common.localtime import meant_moment
+from oncue.common.localtime import meant_first, meant_moment
 from oncue.common.retry import LARGEST_COUNT
 from oncue.common.scalar import blank_lookalike, found, has_surrogate, kind
 from oncue.common.timing_checks import MAX_CATCH_UP, MAX_COUNT
@@ -84,7 +84,7 @@ def _text(
 
 
 def _choice(*names: str) -> Key:
-    allowed = ", ".join(names)
+    allowed = ", ".join(names) if len(names) > 1 else f"{names[0]}; remove it for anything else"
 
     def usable(value: object) -> bool:
         return isinstance(value, str) and value in names
@@ -106,7 +106,7 @@ def _backoff() -> Key:
     return Key(allowed, "exponential", usable, lambda value: tuple(_items(value)) or value, names=_BACKOFFS)
 
 
-def _allowance(items: str, example: str, check: Callable[[str], None]) -> Key:
+def _allowance(items: str, example: str, check: Callable[[str], None], *, secret: bool = False) -> Key:
     def usable(value: object) -> bool:
         return isinstance(value, bool) or (
             bool(_items(value)) and all(isinstance(one, str) and one for one in _items(value))
@@ -117,7 +117,7 @@ def _allowance(items: str, example: str, check: Callable[[str], None]) -> Key:
             check(one)
         return value if isinstance(value, bool) else tuple(_items(value))
 
-    return Key(f"true, false, or in the file a list of {items}", example, usable, use)
+    return Key(f"true, false, or in the file a list of {items}", example, usable, use, secret=secret)
 
 
 def _statuses() -> Key:
@@ -181,7 +181,8 @@ _TRUTH = Key(
     meant=lambda value: {"1": "true", "0": "false"}.get(str(value), ""),
 )
 _MOMENT = "2026-12-24, 2026-12-24T09:00 (local time of the zone) or 2026-12-24T09:00+01:00"
-_INSTANT = _text(_MOMENT, "2026-12-24T09:00", meant=meant_moment)
+_FIRST = "2026-12-24T09:00"
+_INSTANT = _text(_MOMENT, _FIRST, meant=meant_moment)
 _ZONE = _text("the IANA name of a time zone as text, such as Europe/Berlin", "Europe/Berlin", _zone)
 _SOURCE = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _YEAR_S = 31_536_000
@@ -214,7 +215,10 @@ SETTINGS: dict[str, Key] = {
         "absolute paths, or patterns such as /opt/jobs/*", "[/opt/jobs/*]", check_pattern
     ),
     "allow_http": _allowance(
-        "beginnings of URLs such as https://example.org/hooks/", "[https://example.org/hooks/]", check_start
+        "beginnings of URLs such as https://example.org/hooks/",
+        "[https://example.org/hooks/]",
+        check_start,
+        secret=True,
     ),
 }
 """What the file, an `ONCUE_` variable and a flag can all set: the fields of `Config` by the same names."""
@@ -244,7 +248,9 @@ SCHEDULE: dict[str, Key] = {
     "gap": _choice("run", "skip"),
     "anchor": _INSTANT,
     "from": _choice("end"),
-    "dtstart": _INSTANT,
+    "dtstart": _text(
+        "2026-12-24T09:00 (local time of the zone) or 2026-12-24T09:00+01:00", _FIRST, meant=meant_first
+    ),
     "jitter": _DURATION,
     "start": _INSTANT,
     "end": _INSTANT,

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,10 +19,14 @@ from oncue.common.cron_expression import read_expression
 from oncue.common.cronmended import mended_cron
 from oncue.common.duration import seconds_of
 from oncue.common.errors import CronError
+from oncue.common.localtime import first_ms, last_ms, meant_moment, reading_of
 from oncue.common.mended import SUCH_AS, advised, mended, renamed
 from oncue.common.problem import Problem
+from oncue.common.recurrence_text import read_parts
 from oncue.common.rrulemended import mended_rrule
 from oncue.common.rule import Rule
+from oncue.common.timing import Timing
+from oncue.common.walltime import wall_clock
 from oncue.common.yamlfile import Entry, Node
 
 _DEFAULT_QUEUE = "default"
@@ -68,8 +72,7 @@ def read_schedule(
     work = read_work(section, entries, given.max_data_bytes)
     usual |= work or {"data": read_data(section, entries.get("data"), given.max_data_bytes)}
     schedule = ScheduleConfig(**{"name": name, "line": entry.line, **usual, **values})
-    if _is_whole(section, entry):
-        _check(section, entry, schedule)
+    _check(section, entry, schedule)
     return (None if section.faults else schedule), section.faults
 
 
@@ -89,10 +92,9 @@ def _plain(node: Node) -> object:
     return [_plain(item) for item in node.value] if isinstance(node.value, list) else node.value
 
 
-def _is_whole(section: Section, schedule: Entry) -> bool:
+def _is_whole(section: Section, schedule: Entry, faulty: Collection[str]) -> bool:
     """Whether all that settles the ticks could be read, so that no fault is told a second time as what is missing."""
-    faulty = {problem.key.removeprefix(section.name + ".") for problem in section.faults}
-    if schedule.node.partial or faulty & {section.name, *_SETTLES}:
+    if schedule.node.partial or not {section.name, *_SETTLES}.isdisjoint(faulty):
         return False
     return not faulty or bool(_KINDS & schedule.node.entries.keys())
 
@@ -148,33 +150,61 @@ def _cut_off(entries: Mapping[str, Entry]) -> list[str]:
 
 
 def _check(section: Section, schedule: Entry, config: ScheduleConfig) -> None:
-    """What only shows in all values together: the rule, and what happens to ticks that cannot run as planned."""
+    """The expression and the instants, and where all could be read what only shows in all values together."""
+    faulty = {problem.key.removeprefix(section.name + ".") for problem in section.faults}
+    is_whole = _is_whole(section, schedule, faulty)
     entries = schedule.node.entries
     comment = "a blank and '#' start a comment: quote the cron expression"
     cron = entries.get("cron")
-    if cron is not None and _COMMENT_OR_NTH.match(cron.node.after):
+    if cron is not None and "cron" not in faulty and _COMMENT_OR_NTH.match(cron.node.after):
         section.blame(cron, "cron", comment)
         return
+    faults: list[tuple[str, CronError]] = []
     try:
-        Rule(config.name, config.timing)
+        if is_whole:
+            Rule(config.name, config.timing)
     except CronError as error:
         kind = next((key for key in entries if key in _KINDS), "cron")
-        key = error.field if error.field in _SETTLES else kind
+        faults = [(error.field if error.field in _SETTLES else kind, error)]
+    if faults or not is_whole:
+        faults = list(_by_themselves(config, entries.keys() - faulty)) or faults
+    for key, fault in faults:
         hint = f"; {comment}" if key == "cron" and cron and cron.node.after.lstrip().startswith("#") else ""
-        section.blame(entries.get(key, schedule), key, f"{_told(error, key, config)}{hint}")
+        section.blame(entries.get(key, schedule), key, f"{_told(fault, key, config, entries)}{hint}")
+    if faults or not is_whole:
         return
     for key, message in _without_effect(config, entries.keys()):
         section.blame(entries[key], key, message)
 
 
-def _told(error: CronError, key: str, config: ScheduleConfig) -> str:
+def _by_themselves(config: ScheduleConfig, keys: Collection[str]) -> Iterator[tuple[str, CronError]]:
+    """What is wrong with the expression, the rrule and each instant of these keys, whatever else is."""
+    clock = wall_clock(config.timezone)
+    checks: dict[str, Callable[[str], object]] = {
+        "cron": lambda text: Rule(config.name, Timing(cron=text, days=config.days)),
+        "rrule": read_parts,
+        "anchor": lambda text: first_ms("anchor", text, clock),
+        "dtstart": lambda text: reading_of("dtstart", text, clock),
+        "start": lambda text: first_ms("start", text, clock),
+        "end": lambda text: last_ms("end", text, clock),
+    }
+    for key in [key for key in checks if key in keys]:
+        try:
+            checks[key](getattr(config, key))
+        except CronError as error:
+            yield key, error
+
+
+def _told(error: CronError, key: str, config: ScheduleConfig, given: Collection[str]) -> str:
     """What is wrong with the value of a key, and what to write; beside others no example mends it, but to go without."""
     message = str(error).removeprefix(f"{key}: ")
     if key == "cron" and config.cron is not None:
         message = mended_cron(message, error, config)
-    if key == "rrule" and (line := mended_rrule(config.rrule or "", has_dtstart=config.dtstart is not None)):
+    if key == "rrule" and (line := mended_rrule(config, given)):
         return f"{message}; write {line}"
     own = "found " in message and error.code not in ("order", "never")
+    if own and key == "dtstart" and (day := meant_moment(config.dtstart)) and "T" not in day:
+        return f"{message}; write {SUCH_AS}dtstart: {day}T09:00"
     if own or message.startswith("is missing"):
         return (
             advised(message, mended(key, SCHEDULE[key], getattr(config, key, None)))

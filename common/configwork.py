@@ -1,25 +1,25 @@
 """What a schedule of the file runs without a handler: `command` or `http`, and the keys that go with them."""
 
-import shlex
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
 
 from oncue.common.configdata import check_size, plain_data
-from oncue.common.configkeys import HTTP, WORK
+from oncue.common.configkeys import EXAMPLES, HTTP, WORK
 from oncue.common.configsection import Section
 from oncue.common.errors import BadInput
-from oncue.common.mended import LONGEST, SUCH_AS, advised, example, renamed
-from oncue.common.scalar import found, has_surrogate, kind
+from oncue.common.mended import SUCH_AS, advised, example, renamed
+from oncue.common.scalar import has_surrogate, kind
 from oncue.common.secret import Secret
-from oncue.common.work import QUEUES, VARIABLE, Call, Command, Request, Work, check_header, check_url
+from oncue.common.work import QUEUES, VARIABLE, Call, Command, Request, Work, check_header
 from oncue.common.yamlfile import Entry, Node
 
 KEYS = ("command", "http", "env", *WORK)
 """All that is read here."""
 
 _WORDS = "allowed: a list of words, the program first"
+_QUOTE = "put it in quotes"
 _OF_COMMANDS = ("shell", "env", "cwd")
 _OF_HTTP = frozenset({*HTTP, "headers", "body"})
 
@@ -63,62 +63,34 @@ def _command(section: Section, entries: Mapping[str, Entry], values: dict[str, A
         raise ValueError("shell")  # blamed already; what the command should look like depends on it
     if values.get("shell"):
         if not isinstance(node.value, str) or not node.value:
-            wrong = f"found {found(node.value, node.written)}; with shell: true one text in quotes"
-            section.blame(node, "command", advised(wrong, _shell_line(node)))
+            line = f'{SUCH_AS}command: "ls | wc -l", or remove shell'
+            wrong = f"found {kind(node.value)}; with shell: true one text in quotes; write {line}"
+            section.blame(node, "command", wrong)
         command = str(node.value)
     else:
-        command = _words(section, node)
+        command = _words(section, entries["command"])
     env: dict[str, str | Secret] = {}
     if "env" in entries:
         env = _texts(section, "env", entries, _check_variable)
     return Command(command=command, env=env, **values)
 
 
-def _words(section: Section, node: Node) -> tuple[str, ...]:
+def _words(section: Section, entry: Entry) -> tuple[str, ...]:
+    node = entry.node
     if isinstance(node.value, str) and node.value:
-        section.blame(
-            node, "command", f"found one text, which goes with shell: true; write {_mended(node.value)}"
-        )
+        instead = f"write that beside it, or a list of words, the program first: {example('command')}"
+        section.blame(node, "command", f"found one text, which goes with shell: true; {instead}")
         return (node.value,)
     words: list[str] = []
     for item in node.value if isinstance(node.value, list) else [node]:
         if not isinstance(item.value, str):
-            number = isinstance(item.value, int | float) and not isinstance(item.value, bool)
-            hint = f'write "{item.written or item.value}"' if number else _WORDS
-            section.blame(
-                item,
-                "command",
-                advised(f"found {found(item.value, item.written)}; {hint}", example("command")),
-            )
+            is_word = item is not node and isinstance(item.value, int | float)
+            hint = _QUOTE if is_word else f"{_WORDS}; write {example('command')}"
+            section.blame(item, "command", f"found {kind(item.value)}; {hint}")
         words.append(str(item.value))
+    if not words or not words[0]:
+        section.blame(entry, "command", f"the command is empty; write {example('command')}")
     return tuple(words)
-
-
-def _shell_line(node: Node) -> str:
-    """A list of words as one text for the shell; a single one may be a line for it already."""
-    words = [str(item.value) for item in node.value] if isinstance(node.value, list) else []
-    text = words[0] if len(words) == 1 else shlex.join(words)
-    if not text or len(text) > LONGEST:
-        return f'{SUCH_AS}command: "ls | wc -l"'
-    return f"command: {msgspec.json.encode(text).decode()}"
-
-
-def _mended(text: str) -> str:
-    try:
-        words = shlex.split(text)
-    except ValueError:
-        words = []
-    if not words or len(text) > LONGEST:
-        return example("command")
-    return f"command: [{', '.join(msgspec.json.encode(word).decode() for word in words)}]"
-
-
-def _mended_http(text: str) -> str:
-    try:
-        check_url(text)
-    except ValueError:
-        return example("http")
-    return f"http: {{url: {text:.100}}}"
 
 
 def _call(section: Section, entries: Mapping[str, Entry], values: dict[str, Any]) -> Work:
@@ -131,7 +103,7 @@ def _call(section: Section, entries: Mapping[str, Entry], values: dict[str, Any]
     if "body" in known:
         request["body"] = plain_data(inside.inside("body"), known["body"].node)
     if isinstance(node.value, str):
-        section.blame(node, "http", f"found a text; write {_mended_http(node.value)}")
+        section.blame(node, "http", f"found a text; write it behind url, as in http: {EXAMPLES['http']}")
     elif (
         isinstance(node.value, dict | None)
         and not node.partial
@@ -172,9 +144,9 @@ def _text(section: Section, name: str, node: Node) -> str | Secret | None:
         place, entry = next(iter(value.items()))
         if place in Secret.__struct_fields__ and isinstance(entry.node.value, str) and entry.node.value:
             return Secret(**{place: entry.node.value})
-    quote = isinstance(value, int | float)
-    allowed = 'allowed: text, {file: PATH} or {env: NAME}; write "text"'
-    hint = f'write "{node.written}"' if quote else allowed
+    line = "{file: PATH}" if isinstance(value, dict) else '"text"'
+    allowed = f"allowed: text, {{file: PATH}} or {{env: NAME}}; write {line}"
+    hint = _QUOTE if isinstance(value, int | float) else allowed
     section.blame(node, name, f"found {kind(value)}; {hint}")
     return None
 

@@ -15,9 +15,14 @@ from oncue.common.errors import CronError
 
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 _WEEKDAYS = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"]
+_WHOLE_NAMES = (
+    *("january", "february", "march", "april", "may", "june", "july", "august", "september", "october"),
+    *("november", "december", "sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"),
+)
 _HASH = re.compile(r"h(?:\(([^()]*)\))?")
 _NEAREST = re.compile(r"([0-9]+)w")
 _BACK = re.compile(r"l-([0-9]{1,2})")
+_NAME = re.compile(r"[a-z]+")
 _SUNDAY = 7
 
 
@@ -212,6 +217,8 @@ class _Reader:
     def _in_range(self, value: int) -> int:
         highest = _SUNDAY if self.kind is DAY_OF_WEEK else self.kind.high
         if not self.kind.low <= value <= highest:
+            if not self.found.isdigit():  # what is nearest to one part is none of the whole
+                self._refuse("range", f"{value} is none of them")
             wraps = value == self.kind.high + 1 and self.kind.low == 0
             nearest = min(max(value, self.kind.low), highest)
             self._refuse("range", "write 0 instead" if wraps else f"write {nearest} for the nearest")
@@ -242,8 +249,9 @@ class _Reader:
         if sharp:
             if count not in ("1", "2", "3", "4", "5"):
                 self._value(day)
-                code = "range" if count.isascii() and count.isdigit() else "syntax"
-                self._refuse(code, f"the number after # is 1 to 5; write {day}L for the last of the month")
+                is_number = count.isascii() and count.isdigit()
+                last = f"; write {day}L for the last of the month" if is_number and int(count) > 5 else ""
+                self._refuse("range" if is_number else "syntax", f"the number after # is 1 to 5{last}")
             return Mark("nth-weekday", self._fold(self._value(day)), int(count))
         if len(item) > 1 and item.endswith("l"):
             return Mark("last-weekday", self._fold(self._value(item[:-1])))
@@ -256,12 +264,14 @@ class _Reader:
         if text.startswith("*") and text[1:].isdigit():
             return f"write */{text[1:]} for every {text[1:]}, or * alone"
         if text == "?":
-            return "? stands only for a day field; write *"
+            behind = self.kind is MONTH  # the days of an expression with a year at its end
+            return "? stands only for a day field" + ("; is there a year?" if behind else "; write *")
         if text.startswith("r"):
             return "R is drawn anew at every start; write H, which is spread by the schedule's name"
         if self.kind is DAY_OF_MONTH and (back := _BACK.fullmatch(self.found.lower())):
             rule = f"rrule: FREQ=MONTHLY;BYMONTHDAY=-{int(back[1]) + 1}"
-            return f"L is the last day alone; for {back[1]} days before it, write {rule}"
+            days = "the day" if int(back[1]) == 1 else f"{int(back[1])} days"
+            return f"L is the last day alone; for {days} before it, write {rule}"
         if text.startswith("l") and self.kind is DAY_OF_WEEK:
             return "write the weekday before L, as in 5L for the last Friday of the month"
         if "#" in text or "l" in text or "w" in text:
@@ -271,14 +281,20 @@ class _Reader:
         return "write numbers, lists 1,2, ranges 1-5 or steps */5"
 
     def _refuse_name(self, text: str) -> NoReturn:
-        short = text[:3]
-        advice = f"write {short}" if short in self.kind.names else self._advice(text)
-        self._refuse("name", advice)
+        # Of all names in it: a range has two.
+        short = _NAME.sub(lambda name: _short(name[0]), self.found.lower())
+        known = all(name in self.kind.names for name in _NAME.findall(short))
+        self._refuse("name", f"write {short}" if known else self._advice(text))
 
     def _refuse(self, code: str, rewrite: str) -> NoReturn:
         name = self.kind.name
         text = f"{name} field: found {self.found!r:.60}; allowed are {self.kind.allowed()}"
         raise CronError(f"{text}; {rewrite}" if rewrite else text, field=name, code=code)
+
+
+def _short(name: str) -> str:
+    """The three letters of a month or weekday that is written out, or cut off elsewhere; else the name itself."""
+    return name[:3] if any(len(name) > 2 and whole.startswith(name) for whole in _WHOLE_NAMES) else name
 
 
 def _dash(first: int, last: int) -> str:

@@ -15,7 +15,7 @@ _SPOKEN = re.compile(
     r"([0-9]{1,12}(?:[.][0-9]{1,3})?)\s*"
     r"(w(?:eeks?)?|d(?:ays?)?|h(?:(?:ou)?rs?)?|m(?:in(?:ute)?s?)?|s(?:ec(?:ond)?s?)?)(?![a-z])[\s,]*"
 )
-_MONTHS = re.compile(r"[0-9]\s*M(?![A-Za-z])")
+_MONTHS = re.compile(r"(?<![0-9])([0-9]{1,12})\s*M(?![A-Za-z])")
 _LONGEST_TEXT = 60
 _ALLOWED = "allowed are whole numbers of w, d, h, m, s, such as 90m or 1h30m"
 
@@ -41,14 +41,24 @@ def read_duration(text: str) -> float:
 
 def _hint(text: str) -> str:
     meant = meant_duration(text)
-    is_unsure = _MONTHS.search(text) and not text.upper().startswith("P")
-    months = "; M might mean months, which take a cron expression" if is_unsure else ""
-    return months + (f"; did you mean {meant}?" if meant else "")
+    return f"; did you mean {meant}?" if meant else minutes_or_months(text)
+
+
+def minutes_or_months(text: str) -> str:
+    """What to write for `5M`, in a clause for each of the two that it may mean; "" where it may not."""
+    found = _MONTHS.search(text)
+    if found is None or text.upper().startswith("P"):
+        return ""
+    months = f'rrule: "FREQ=MONTHLY;INTERVAL={found[1]}"'
+    return f"; M might mean minutes or months; write a duration such as {found[1]}m, or for months a rule such as {months}"
 
 
 def meant_duration(value: object) -> str:
-    """The duration that a number of seconds, `5 min`, `1.5h`, `PT5M` or `-5m` was meant as; "" for anything else."""
-    if isinstance(value, bool) or not isinstance(value, int | str):
+    """The duration that a number of seconds, `5 min`, `1.5h`, `PT5M` or `-5m` was meant as; "" for anything else.
+
+    So for `5M`: a month to some.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | str) or minutes_or_months(str(value)):
         return ""
     text = str(value).strip().lower().removeprefix("@").removeprefix("every").strip().lstrip("+-")
     if len(text) > _LONGEST_TEXT or not text.isascii():

@@ -107,6 +107,12 @@ def meant_moment(value: object) -> str:
     return moment
 
 
+def meant_first(value: object) -> str:
+    """As `meant_moment`, of an instant that needs a time of day."""
+    meant = meant_moment(value)
+    return meant if "T" in meant else ""
+
+
 def _read(field: str, text: str) -> datetime | date:
     if not isinstance(text, str):
         raise _refusal(field, text, "write it as a text")

@@ -14,7 +14,7 @@ SUCH_AS = "a line such as "
 """Begins an example, which is not the user's own line mended."""
 
 _TRUTHS = {"yes": "true", "on": "true", "true": "true", "no": "false", "off": "false", "false": "false"}
-_SAID = re.compile(r"[;,] (?:write (?!it )|type |remove )")
+_SAID = re.compile(r"[;,] (?:write (?!it )|type |remove |put )")
 _MEANT = re.compile(r"did you mean (\S+)\?$")
 _PLAIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.:/+-]*[A-Za-z0-9])?")
 LONGEST = 200
@@ -76,7 +76,8 @@ def is_plain(text: str) -> bool:
 def mended(name: str, key: Key, value: object) -> str:
     """`key: value` with what the value was meant as, else an example, and called one."""
     nearest = key.meant(value) or (_nearest(key, value.strip().lower()) if isinstance(value, str) else "")
-    return f"{name}: {nearest}" if nearest else f"{SUCH_AS}{name}: {key.example}"
+    is_new = nearest and not (key.is_text and nearest == value)
+    return f"{name}: {nearest}" if is_new else f"{SUCH_AS}{name}: {key.example}"
 
 
 def example(name: str) -> str:
@@ -96,7 +97,5 @@ def _nearest(key: Key, text: str) -> str:
         return str(int(text))
     if text in _TRUTHS and key.usable(_TRUTHS[text] == "true"):
         return _TRUTHS[text]
-    if len(key.names) == 1:
-        return key.names[0]
     names = {name.lower(): name for name in key.names}
     return next((names[name] for name in difflib.get_close_matches(text[:40], names, n=1)), "")

@@ -5,6 +5,7 @@ text. So every part is read here, and refused by its name.
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import NoReturn
@@ -84,7 +85,7 @@ def read_parts(text: object) -> Parts:
     given = _split(text)
     if "FREQ" not in given:
         refuse("range", f"FREQ is missing; allowed are {', '.join(FREQUENCIES)}")
-    freq = _freq(given["FREQ"])
+    freq = _freq(given["FREQ"], given)
     parts = Parts(
         freq,
         _whole("INTERVAL", given["INTERVAL"], _MOST[freq]) if "INTERVAL" in given else 1,
@@ -130,9 +131,14 @@ def _split(text: object) -> dict[str, str]:
     return given
 
 
-def _freq(value: str) -> str:
+def _freq(value: str, given: Mapping[str, str]) -> str:
     if value == "SECONDLY":
-        refuse("range", "FREQ: found SECONDLY; write every: 10s, or a cron expression with seconds first")
+        pause = given.get("INTERVAL", "1")
+        is_pace = given.keys() <= {"FREQ", "INTERVAL"} and pause.strip("0").isdigit()
+        instead = (
+            f"every: {pause}s, with anchor for dtstart" if is_pace else "a cron expression with seconds first"
+        )
+        refuse("range", f"FREQ: found SECONDLY; write {instead}")
     if value not in FREQUENCIES:
         refuse("name", f"FREQ: found {value!r:.60}; allowed are {', '.join(FREQUENCIES)}")
     return value

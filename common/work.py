@@ -109,7 +109,8 @@ def check_url(url: str) -> None:
         raise ValueError(f"a URL holds {strange!r} only percent-encoded, and no fragment")
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError(f"found {url!r:.80}; allowed: http://HOST/... and https://HOST/...")
+        # Its login may hold a password.
+        raise ValueError("found another kind of URL; allowed: http://HOST/... and https://HOST/...")
     if "@" in parts.netloc:
         raise ValueError("a login does not belong into a URL: use headers: {Authorization: {file: PATH}}")
     _ = parts.port

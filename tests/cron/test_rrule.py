@@ -90,7 +90,7 @@ def test_a_dtstart_that_the_rule_does_not_have_is_warned_of() -> None:
     [
         ("", "found ''; allowed are NAME=VALUE pairs"),
         ("INTERVAL=2", "FREQ is missing"),
-        ("FREQ=SECONDLY", "FREQ: found SECONDLY; write every: 10s"),
+        ("FREQ=SECONDLY", "FREQ: found SECONDLY; write every: 1s"),
         ("FREQ=FORTNIGHTLY", "FREQ: found 'FORTNIGHTLY'"),
         ("FREQ=DAILY;INTERVAL=0", "INTERVAL: found '0'; allowed are whole numbers from 1"),
         ("FREQ=DAILY;INTERVAL=-1", "INTERVAL: found '-1'"),

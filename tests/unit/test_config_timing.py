@@ -96,7 +96,7 @@ def problems_of(write: Write, text: str, calendars: str = "") -> list[str]:
         ("{every: 90}", "3:7: schedules.a.every: found the number 90; allowed: a duration such as 90m"),
         ("{every: '90'}", "3:7: schedules.a.every: found '90'; allowed are whole numbers of w, d, h, m, s, such as"),
         ("{every: '90'}", "; write every: 90s"),
-        ("{every: 1M}", "s, such as 90m or 1h30m; M might mean months, which take a cron expression; write every: 1m"),
+        ("{every: 1M}", "s, such as 90m or 1h30m; M might mean minutes or months; write a duration such as 1m, or"),
         ("{every: 1.5h}", "3:7: schedules.a.every: found '1.5h'; allowed are whole numbers"),
         ("{every: 0s}", "3:7: schedules.a.every: found '0s'; allowed are 1s to a century"),
         ("{every: 5m, cron: '@daily'}", "3:7: schedules.a.every: cron is given too; give exactly one of cron, every"),

@@ -83,7 +83,7 @@ def test_every_key_with_a_wrong_value_is_answered_with_a_line_that_can_be_used(
             if line.startswith(f"{key}: "):
                 assert sentences(tmp_path, around.replace("LINE", line)) == [], sentence
             else:
-                assert advice or "cannot be read" in sentence, sentence
+                assert advice or "; remove it" in sentence or "cannot be read" in sentence, sentence
     assert asked >= 2, "each key refuses some of them"
 
 
@@ -119,7 +119,10 @@ def test_every_key_has_been_asked() -> None:
         ("schedules: {a: {every: 7d, jitter: 2d}}", "write a line such as jitter: 90m"),
         ("schedules: {a: {every: 1h, timezone: PST}}", "write timezone: America/Los_Angeles"),
         ("schedules: {a: {every: 1h, command: ls, shell: 1}}", "write shell: true"),
-        ("schedules: {a: {every: 1h, command: [ls], shell: true}}", 'write command: "ls"'),
+        (
+            "schedules: {a: {every: 1h, command: [ls], shell: true}}",
+            'write a line such as command: "ls | wc -l", or remove shell',
+        ),
         (
             "schedules: {a: {every: 1h, command: [ls], env: {A-: b}}}",
             "write A",
