@@ -22,7 +22,6 @@ __all__ = [
     "Refused",
     "RetryPolicy",
     "ScheduleConfig",
-    "check",
     "load",
     "variables",
 ]
@@ -51,11 +50,6 @@ def load(path: str | None, env: Mapping[str, str], flags: Mapping[str, object]) 
     config = Config(**_merged(layers), queues=source.queues, revision=source.revision, emptied=source.emptied)
     _add_schedules(config, source)
     return config
-
-
-def check(path: str) -> list[Problem]:
-    """Every fault of a file by itself, in the order of its lines; an empty list means that it can be used."""
-    return examined(path)[1]
 
 
 def examined(path: str, raw: bytes | None = None) -> tuple[Config, list[Problem]]:

@@ -7,8 +7,9 @@ from pathlib import Path
 from typer.testing import CliRunner, Result
 
 from oncue.cli.cron import cron
-from oncue.common.config import check, load
+from oncue.common.config import load
 from oncue.common.configtypes import ScheduleConfig
+from tests.support.faults import check
 
 
 def run(path: Path, text: str, *words: str) -> Result:

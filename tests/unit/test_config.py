@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from oncue.common.config import Config, Problem, QueueConfig, RetryPolicy, check, load
+from oncue.common.config import Config, Problem, QueueConfig, RetryPolicy, load
 from oncue.common.errors import ConfigError
+from tests.support.faults import check
 
 DOCS = Path(__file__).parents[2] / "docs" / "configuration.md"
 Write = Callable[[str], str]

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from oncue.common.config import ScheduleConfig, check, load
+from oncue.common.config import ScheduleConfig, load
+from tests.support.faults import check
 
 Write = Callable[[str], str]
 

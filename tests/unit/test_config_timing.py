@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from oncue.common.config import ScheduleConfig, check, load
+from oncue.common.config import ScheduleConfig, load
 from oncue.common.rule import Rule
+from tests.support.faults import check
 
 Write = Callable[..., str]
 

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from oncue.common.allowance import Allowance
-from oncue.common.config import Config, ScheduleConfig, check, load
+from oncue.common.config import Config, ScheduleConfig, load
 from oncue.common.errors import BadInput
 from oncue.scheduler.definition import checked, defined, read
+from tests.support.faults import check
 
 Write = Callable[[str], str]
 

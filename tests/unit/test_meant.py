@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from oncue.common.config import check
+from tests.support.faults import check
 
 
 def sentences(folder: Path, text: str) -> list[str]:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from oncue.common.config import check
 from oncue.common.configkeys import EXAMPLES, HTTP, QUEUE, RETRY, SCHEDULE, SETTINGS, WORK
+from tests.support.faults import check
 
 WRONG = (
     "",

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from oncue.common import zonenames
-from oncue.common.config import check
 from oncue.common.configkeys import SETTINGS
+from tests.support.faults import check
 
 RRULE = "dtstart: 2026-01-05T09:00"
 SLIPS: dict[str, tuple[str, ...]] = {

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from oncue.common.config import check, load
+from oncue.common.config import load
 from oncue.common.rule import Rule
+from tests.support.faults import check
 
 PAGE = (Path(__file__).parents[2] / "docs" / "schedules.md").read_text(encoding="utf-8")
 FILES = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
