@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from oncue.common.configkeys import Key
+from oncue.common.configkey import Key
 from oncue.common.errors import BadInput
 from oncue.common.mended import advised, mended, unknown
 from oncue.common.problem import Problem

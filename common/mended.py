@@ -5,7 +5,8 @@ import json
 import re
 from collections.abc import Mapping
 
-from oncue.common.configkeys import EXAMPLES, Key, nearest_key, unknown_key
+from oncue.common.configkey import Key
+from oncue.common.configkeys import EXAMPLES, nearest_key, unknown_key
 from oncue.common.errors import BadInput
 from oncue.common.scalar import plain_scalar
 from oncue.common.yamlfile import Entry, Node
