@@ -33,7 +33,7 @@ _WORKDAYS = re.compile(r"@(?:week|work)days?")
 _YEAR = re.compile(r"(?:19|20|21)[0-9]{2}(?:[-/,][0-9*]+)*")
 _OF_A_COMMAND = re.compile(r"[=._~$]|^/|[a-z]{2}/|^--?[A-Za-z]")
 """What no field holds, and programs, their paths and variables do."""
-_NO_PART = "what stands behind is no part of the expression: give it beside, as command:"
+_NO_PART = "what stands behind is no part of the expression: give it beside, under command"
 _BESIDE = "give the zone beside the expression, as timezone: Europe/Berlin"
 
 

@@ -193,7 +193,7 @@ def test_no_mixture_of_slips_is_mended_into_another_one(tmp_path: Path) -> None:
         ("cron", "0 0 12 ? * mon-fri *", '; write cron: "0 0 12 ? * mon-fri"'),
         ("cron", "*/5 * * * * PGPASSWORD=hunter2 pg_dump", '; write cron: "*/5 * * * *"'),
         ("cron", "@daily pg_dump --password=hunter2", '; write cron: "@daily"'),
-        ("cron", "*/5 * * * * /usr/bin/backup", 'as command:; write cron: "*/5 * * * *"'),
+        ("cron", "*/5 * * * * /usr/bin/backup", 'under command; write cron: "*/5 * * * *"'),
         ("rrule", "FREQ=WEEKLY;BYDAY=MO-FR,SU", '; write rrule: "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR,SU"'),
         ("rrule", "FREQ=DAILY;BYHOUR=9,14-16", '; write rrule: "FREQ=DAILY;BYHOUR=9,14,15,16"'),
         ("rrule", "FREQ=SECONDLY;INTERVAL=30", "; write every: 30s, with anchor for dtstart"),
