@@ -81,7 +81,7 @@ class Given:
         from oncue.common.errors import BadInput
 
         if self.file == "-":
-            raise BadInput("- is stdin, which `oncue cron check` alone reads: name a file")
+            raise BadInput("settings are not read from stdin (-): name a file")
         config = load(self.file, os.environ, {**self.flags, **instead})
         # After the load, which has refused a URL that cannot be read: here a colon before the last @ is a password's.
         if (self.flags.get("url") or "").rpartition("@")[0].partition("://")[2].partition(":")[2]:
