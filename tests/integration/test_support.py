@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -46,6 +48,26 @@ def test_a_monitor_has_every_command_up_to_its_end_and_tells_scripts_apart(serve
     assert [seen.args for seen in sets] == [("{a}k", f'v"{n}\\\n\x00é') for n in range(500)]
     assert [(s.args, s.lua) for s in monitor.commands if s.command == "GET"] == [(("{a}k",), True)]
     assert not any(seen.command == "ECHO" for seen in monitor.commands)
+
+
+def test_a_monitor_of_a_busy_server_ends_quietly(valkey: RedisServer) -> None:
+    # A fault of the monitor's thread would fail this test.
+    ended = threading.Event()
+
+    def write() -> None:
+        client = valkey.client()
+        while not ended.is_set():
+            client.set("k", "v")
+
+    with ThreadPoolExecutor() as pool:
+        writer = pool.submit(write)
+        try:
+            for _ in range(100):
+                with Monitor(valkey):
+                    pass
+        finally:
+            ended.set()
+        writer.result()
 
 
 @pytest.mark.parametrize("unix", [False, True], ids=["tcp", "unix"])

@@ -74,6 +74,7 @@ class _Stream:
         self._change = threading.Condition()
         self._markers: set[str] = set()
         self._own = f"monitor-{uuid.uuid4().hex}"
+        self._closing = threading.Event()
 
     def open(self) -> None:
         self._socket = _connect(self._node)
@@ -84,6 +85,7 @@ class _Stream:
         self._thread.start()
 
     def close(self) -> None:
+        self._closing.set()
         # Only a shutdown ends a read that another thread is in; close alone would leave it there.
         self._socket.shutdown(socket.SHUT_RDWR)
         self._thread.join(10)
@@ -104,6 +106,14 @@ class _Stream:
         return seen.command == "ECHO" and seen.args[0].startswith(self._own)
 
     def _collect(self) -> None:
+        try:
+            self._read_lines()
+        except ConnectionResetError:
+            # What a server writes after the shutdown is answered with a reset, which this thread may read first.
+            if not self._closing.is_set():
+                raise
+
+    def _read_lines(self) -> None:
         for line in self._lines:
             if (seen := parse(line)) is not None:
                 with self._change:
