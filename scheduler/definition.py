@@ -58,6 +58,11 @@ class Definition:
         """The digest of the rules of its zone by which it plans."""
         return self.rule.clock.rules.digest
 
+    @property
+    def planned_by(self) -> tuple[bytes, bytes]:
+        """What decides about its ticks: with the same hash and the same rules of the zone they are the same."""
+        return self.hash, self.rules
+
     def renewed(self) -> "Definition":
         """The same by the rules that this process knows now."""
         if self.rule.clock is wall_clock(self.config.timezone):

@@ -66,17 +66,18 @@ class Fire:
         """Fires due ticks, given with their instants in the timetable in ms. The newest head."""
         ticks = {member[1:].decode(): at for member, at in due}
         found = self._known.get(ticks)
-        left = [(definition, self._unread.released(name, ticks[name])) for name, definition in found.items()]
-        faults: list[Exception] = []
+        ticks |= {name: self._unread.released(name, ticks[name]) for name in found}
+        left = [(definition, ticks[name]) for name, definition in found.items()]
+        faults: list[RedisError] = []
         while left:
             left, head = self._fire(left, head, faults)
-        head = self._unread({name: at for name, at in ticks.items() if name not in found}, head)
+        head = self._unread({name: at for name, at in ticks.items() if name not in self._known}, head)
         if faults:
             # Only now: what is wrong with one schedule keeps no other from its ticks.
             raise faults[0]
         return head
 
-    def _fire(self, due: Sequence[_Due], head: Head, faults: list[Exception]) -> tuple[list[_Due], Head]:
+    def _fire(self, due: Sequence[_Due], head: Head, faults: list[RedisError]) -> tuple[list[_Due], Head]:
         """What has to be fired once more, since it was edited after it was read, and the newest head."""
         answered = self._answered(due, faults)
         newest, overtaken = answered[-1][1][1] if answered else None, []
@@ -90,8 +91,8 @@ class Fire:
                 overtaken.append(attempt)
         return self._edited(overtaken), head if newest is None else head_of(newest)
 
-    def _answered(self, due: Sequence[_Due], faults: list[Exception]) -> list[tuple[_Attempt, _Answer]]:
-        """What the script answers for each of these; where there is none the reason is added to ``faults``."""
+    def _answered(self, due: Sequence[_Due], faults: list[RedisError]) -> list[tuple[_Attempt, _Answer]]:
+        """What the script answers for each of these that can be planned; where that is an error it goes to ``faults``."""
         planned = self._known.planned(definition for definition, _ in due)
         attempts: list[_Attempt] = []
 
@@ -104,7 +105,7 @@ class Fire:
                     attempt = _Attempt(definition, at_ms, now, wanted)
                     request = self._request(attempt)
                 except Exception as error:  # noqa: BLE001 - the ticks behind this one have to come, whatever it is
-                    faults.append(error)
+                    self._known.give_up(definition, error)
                 else:
                     attempts.append(attempt)
                     yield request
@@ -133,7 +134,11 @@ class Fire:
             self._known.forget(attempt.definition.name)
         found = self._known.get([attempt.definition.name for attempt in attempts])
         pairs = [(found.get(attempt.definition.name), attempt) for attempt in attempts]
-        return [(again, one.at_ms) for again, one in pairs if again and not _is_same(again, one.definition)]
+        return [
+            (again, one.at_ms)
+            for again, one in pairs
+            if again and again.planned_by != one.definition.planned_by
+        ]
 
     def _request(self, attempt: _Attempt) -> Request:
         definition, at_ms, now_ms, wanted = attempt
@@ -169,10 +174,6 @@ class Fire:
             args += ("line" if tick.in_line else "fire", tick.planned_ms, tick_id(name, tick.planned_ms))
             args += (task_record(definition, tick.planned_ms, tick.late_ms), tick.late_ms)
         return [*fixed, *own, *lists], args
-
-
-def _is_same(one: Definition, other: Definition) -> bool:
-    return (one.hash, one.rules) == (other.hash, other.rules)
 
 
 def _wall(definition: Definition, wanted: Plan) -> str:

@@ -24,6 +24,10 @@ class Known:
         self._known: dict[str, Definition] = {}
         self._unreadable: dict[str, Unreadable] = {}
 
+    def __contains__(self, name: str) -> bool:
+        """Whether this one can be used, as far as is known."""
+        return name in self._known
+
     def look_ahead(self, names: Iterable[str]) -> None:
         """Reads those of ``names`` that have not been read yet."""
         new = [name for name in names if name not in self._known and name not in self._unreadable]
@@ -50,6 +54,12 @@ class Known:
         """Reads the definition again next time."""
         self._known.pop(name, None)
 
+    def give_up(self, definition: Definition, error: Exception) -> None:
+        """Counts one as unreadable here for as long as it is planned by the same settings and rules: that failed."""
+        self._known.pop(definition.name, None)
+        reason = f"schedule {definition.name}: its ticks cannot be planned ({error!r:.200})"
+        self._leave(definition.name, Unreadable(definition.hash, reason, definition.planned_by), error)
+
     def forget_all(self) -> None:
         """Reads all definitions again, and takes back what others have put off meanwhile."""
         self._known.clear()
@@ -71,16 +81,14 @@ class Known:
         settle(self._shard, {zone for text in texts if (zone := zone_of(text or b"")) is not None})
         for name, text in zip(names, texts, strict=True):
             try:
-                self._known[name] = read(name, text or b"")
-                self._unreadable.pop(name, None)
+                definition = read(name, text or b"")
             except (BadInput, CronError) as error:
-                found = Unreadable(text, str(error))
-                if text is not None and self._unreadable.get(name) != found:
-                    _log.error(
-                        "schedule %s cannot be read here and is left to other schedulers: %s", name, error
-                    )
+                self._leave(name, Unreadable(text, str(error)))
+                continue
+            left = self._unreadable.get(name)
+            if left is None or left.planned_by != definition.planned_by:
+                self._known[name] = definition
                 self._unreadable.pop(name, None)
-                self._unreadable[name] = found
         drop_oldest(self._known)
         drop_oldest(self._unreadable)
         put_off = [
@@ -89,6 +97,17 @@ class Known:
             if state == b"invalid" and name in self._known
         ]
         replan(self._shard, put_off)
+
+    def _leave(self, name: str, found: "Unreadable", error: Exception | None = None) -> None:
+        if found.text is not None and self._unreadable.get(name) != found:
+            _log.error(
+                "schedule %s cannot be read here and is left to other schedulers: %s",
+                name,
+                found.reason,
+                exc_info=error,
+            )
+        self._unreadable.pop(name, None)
+        self._unreadable[name] = found
 
     def _look_up(self, names: list[str]) -> tuple[list[bytes | None], list[bytes | None]]:
         keys, client = self._shard.keys, cast("Any", self._shard.link.client)
@@ -117,7 +136,11 @@ def drop_oldest(known: dict[str, Any]) -> None:
 
 
 class Unreadable(NamedTuple):
-    """A definition as it stands in the store, None where there is none, and why this process cannot use it."""
+    """A definition as it stands in the store, None where there is none, and why this process cannot use it.
+
+    ``planned_by``: by what that failed, where it can be read, but not planned. Of such a one ``text`` is the hash alone.
+    """
 
     text: bytes | None
     reason: str
+    planned_by: tuple[bytes, bytes] | None = None

@@ -57,7 +57,11 @@ def _put_right(shard: Shard, entries: Sequence[Stored], zones: Collection[str] |
         definition = None if entry.at_ms is None else _read(entry)
         if definition is None or (zones is not None and definition.config.timezone not in zones):
             continue
-        planned, at = _right(definition, entry.fields, now)
+        try:
+            planned, at = _right(definition, entry.fields, now)
+        except Exception:  # noqa: BLE001 - a fault of our own in one of them; the others get their instants
+            _log.exception("schedule %s cannot be planned here: its next tick stays where it is", entry.name)
+            continue
         fixed.append(keys.schedule(entry.name))
         args += (entry.name, definition.hash, definition.config.timezone, definition.rules, planned, at)
         args.append(entry.fields.get("through", ""))

@@ -220,20 +220,60 @@ def test_an_error_in_the_middle_is_raised_and_no_answer_is_taken_for_another_s(
     assert all(info.fired == 1 for info in app.schedules.list())
 
 
-def test_a_fault_of_the_scheduler_s_own_in_one_tick_keeps_no_other_from_being_fired(
-    app: App, direct: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def faulty(config: ScheduleConfig, *rest: Any) -> Plan:
-        assert config.name != name(20), "a fault"
+@pytest.fixture
+def faulty(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """Names of schedules in whose planning this oncue has a fault."""
+    names: set[str] = set()
+
+    def decide(config: ScheduleConfig, *rest: Any) -> Plan:
+        if config.name in names:
+            raise RuntimeError("a fault")
         return plan(config, *rest)
 
-    passes = Passes(direct)
-    monkeypatch.setattr("oncue.scheduler.fire.plan", faulty)
-    # As many looks as show all, and one that shows that one alone.
-    for _ in range(4):
-        with pytest.raises(AssertionError, match="a fault"):
-            passes()
-    assert [info.name for info in app.schedules.list() if info.fired != 1] == [name(20)]
-    monkeypatch.undo()
+    monkeypatch.setattr("oncue.scheduler.fire.plan", decide)
+    return names
+
+
+def test_a_schedule_that_cannot_be_planned_keeps_no_other_waiting_and_is_told_of_once(
+    app: App, direct: Store, clock: FixedClock, faulty: set[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    # More than one look shows, and first in the timetable.
+    bad = [name(n) for n in range(70)]
+    faulty |= set(bad)
+    passes, instant_ms = Passes(direct), clock.ms
+    while clock.ms < instant_ms + 2000:
+        clock.ms = passes() or 0
+    infos = app.schedules.list()
+    assert [info.name for info in infos if info.fired != 1] == bad
+    assert {info.state for info in infos if info.name in faulty} == {"invalid"}
+    assert "cannot be planned (RuntimeError('a fault'))" in app.schedules.get(bad[0]).reason
+    told = [one for one in caplog.records if f"schedule {bad[0]} " in one.message]
+    assert [("left to other" in one.message, one.exc_info is not None) for one in told] == [
+        (True, True),
+        (False, False),
+    ]
+
+    # It is not planned again as it stands, only when it has been edited.
+    faulty.clear()
+    clock.ms += HOUR_MS
     passes()
+    assert app.schedules.get(bad[0]).fired == 0
+    app.schedules.change(bad[0], cron="30 * * * *")
+    clock.ms += HOUR_MS
+    passes()
+    assert app.schedules.get(bad[0]).fired == 1
+
+
+def test_what_one_scheduler_cannot_plan_another_fires_on_time(
+    app: App, direct: Store, clock: FixedClock, faulty: set[str]
+) -> None:
+    passes = Passes(direct)
+    faulty.add(name(20))
+    for _ in range(4):
+        passes()
+    assert [info.name for info in app.schedules.list() if info.fired != 1] == [name(20)]
+    faulty.clear()
+    Passes(direct)()
     assert is_each_fired_once(app)
+    passes()
+    assert app.schedules.get(name(20)).state == "active"

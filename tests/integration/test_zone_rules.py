@@ -15,7 +15,9 @@ from oncue.common.config import load
 from oncue.common.rule import Rule
 from oncue.common.store import Store
 from oncue.common.timing import Timing
+from oncue.scheduler.definition import Definition
 from oncue.scheduler.replan import settle
+from oncue.scheduler.schedule_calls import next_planned
 from oncue.scheduler.schedules import apply
 from oncue.scheduler.zones import claim
 from tests.support.product import DAY_MS, HOUR_MS, START_MS, FixedClock, Passes, app_on, opened
@@ -266,6 +268,26 @@ def test_a_replan_leaves_the_mark_of_rules_that_came_while_it_went_on(
     begun(store)
     assert next_ms(app) == before - 2 * HOUR_MS
     assert not [field for field in shard.command("HKEYS", shard.keys.zones) if field[:1] == b"!"]
+
+
+def test_a_schedule_that_cannot_be_planned_keeps_no_other_from_the_new_rules(
+    app: App, store: Store, knows: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fault of this oncue's own, in one of them."""
+
+    def decide(definition: Definition, *rest: Any) -> int | None:
+        if definition.name == "bad":
+            raise RuntimeError("a fault")
+        return next_planned(definition, *rest)
+
+    knows("2026a", 1)
+    for name in ("bad", "payroll"):
+        app.schedules.create(name, cron="30 2 * * *", timezone=ZONE)
+    before = next_ms(app)
+    monkeypatch.setattr("oncue.scheduler.replan.next_planned", decide)
+    knows("2026b", 2)
+    begun(store)
+    assert (next_ms(app, "bad"), next_ms(app)) == (before, before - HOUR_MS)
 
 
 def test_a_release_that_was_undone_by_a_newer_one_does_not_come_back(
