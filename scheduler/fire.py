@@ -7,6 +7,8 @@ from typing import NamedTuple
 from redis.exceptions import RedisError
 
 from oncue.common import record
+from oncue.common.connections import raised
+from oncue.common.faults import is_passing
 from oncue.common.pages import Head, head_of
 from oncue.common.settle import Settling, cancelling
 from oncue.common.shard import Request, Shard
@@ -68,7 +70,7 @@ class Fire:
         found = self._known.get(ticks)
         ticks |= {name: self._unread.released(name, ticks[name]) for name in found}
         left = [(definition, ticks[name]) for name, definition in found.items()]
-        faults: list[RedisError] = []
+        faults: list[Exception] = []
         while left:
             left, head = self._fire(left, head, faults)
         head = self._unread({name: at for name, at in ticks.items() if name not in self._known}, head)
@@ -77,22 +79,29 @@ class Fire:
             raise faults[0]
         return head
 
-    def _fire(self, due: Sequence[_Due], head: Head, faults: list[RedisError]) -> tuple[list[_Due], Head]:
+    def _fire(self, due: Sequence[_Due], head: Head, faults: list[Exception]) -> tuple[list[_Due], Head]:
         """What has to be fired once more, since it was edited after it was read, and the newest head."""
         answered = self._answered(due, faults)
         newest, overtaken = answered[-1][1][1] if answered else None, []
         for attempt, answer in answered:
             code, became = answer[0], answer[2]
             if code in (_CANCEL_FIRST, _REPLAN_FIRST):
-                code, newest, became, _ = self._again(attempt, answer)
+                try:
+                    code, newest, became, _ = self._again(attempt, answer)
+                except Exception as error:
+                    if is_passing(error):
+                        # The others would meet it too, each after a wait of its own.
+                        raise
+                    faults.append(error)
+                    continue
             if code == _DONE:
                 _report(attempt.definition.name, attempt.wanted, became)
             else:
                 overtaken.append(attempt)
         return self._edited(overtaken), head if newest is None else head_of(newest)
 
-    def _answered(self, due: Sequence[_Due], faults: list[RedisError]) -> list[tuple[_Attempt, _Answer]]:
-        """What the script answers for each of these that can be planned; where that is an error it goes to ``faults``."""
+    def _answered(self, due: Sequence[_Due], faults: list[Exception]) -> list[tuple[_Attempt, _Answer]]:
+        """What the script answers for each of these that can be planned; errors go to ``faults``."""
         planned = self._known.planned(definition for definition, _ in due)
         attempts: list[_Attempt] = []
 
@@ -100,10 +109,12 @@ class Fire:
             for definition, at_ms in due:
                 now = self._shard.now_ms()
                 try:
-                    at = planned_ms(definition, at_ms, planned.get(definition.name, b""))
+                    at = planned_ms(definition, at_ms, raised(planned.get(definition.name)) or b"")
                     wanted = plan(definition.config, definition.rule, at, now)
                     attempt = _Attempt(definition, at_ms, now, wanted)
                     request = self._request(attempt)
+                except RedisError as error:
+                    faults.append(error)
                 except Exception as error:  # noqa: BLE001 - the ticks behind this one have to come, whatever it is
                     self._known.give_up(definition, error)
                 else:

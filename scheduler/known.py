@@ -64,8 +64,11 @@ class Known:
         """Reads all definitions again, and takes back what others have put off meanwhile."""
         self._known.clear()
 
-    def planned(self, definitions: Iterable[Definition]) -> dict[str, bytes]:
-        """For ``planned_ms`` what stands in the store, by name, of those whose ticks have jitter."""
+    def planned(self, definitions: Iterable[Definition]) -> dict[str, bytes | Exception | None]:
+        """For ``planned_ms`` what stands in the store, by name, of those whose ticks have jitter.
+
+        What the server refuses has its error there, as an object.
+        """
         names = [definition.name for definition in definitions if definition.config.jitter_s]
         if not names:
             return {}
@@ -73,8 +76,7 @@ class Known:
         pipeline = client.pipeline(transaction=False)
         for name in names:
             pipeline.hget(self._shard.keys.schedule(name), "planned")
-        texts = pipeline.execute(raise_on_error=False)
-        return {name: text for name, text in zip(names, texts, strict=True) if isinstance(text, bytes)}
+        return dict(zip(names, pipeline.execute(raise_on_error=False), strict=True))
 
     def _read(self, names: list[str]) -> None:
         texts, states = self._look_up(names)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,11 +19,13 @@ from oncue.common.scripts import script
 from oncue.common.shard import UNDER_WAY, Shard
 from oncue.common.store import Store
 from oncue.scheduler.catch_up import Plan, plan
+from oncue.scheduler.known import Known
 from oncue.scheduler.schedules import apply
 from tests.support.link import Request
 from tests.support.product import HOUR_MS, START_MS, FixedClock, Hands, Passes, app_on, opened
 from tests.support.proxy import Proxy
 from tests.support.servers import RedisServer
+from tests.support.waiting import eventually
 
 MANY = 150
 """More than one look at the timetable shows."""
@@ -277,3 +282,68 @@ def test_what_one_scheduler_cannot_plan_another_fires_on_time(
     assert is_each_fired_once(app)
     passes()
     assert app.schedules.get(name(20)).state == "active"
+
+
+@pytest.mark.parametrize("fault", [ResponseError("refused"), AssertionError("a fault")])
+def test_a_fault_in_what_has_to_be_done_before_a_tick_keeps_no_other_from_being_fired(
+    app: App, direct: Store, clock: FixedClock, monkeypatch: pytest.MonkeyPatch, fault: Exception
+) -> None:
+    passes, call = Passes(direct), Shard.call
+    for n in (10, 20, 30):
+        app.schedules.change(name(n), overlap="replace")
+    passes()
+    clock.ms += HOUR_MS
+
+    def faulty(shard: Shard, script: str, keys: Any, args: Any) -> Any:
+        if script == "cancel" and app.schedules.get(name(10)).last_task in args:
+            raise fault
+        return call(shard, script, keys, args)
+
+    monkeypatch.setattr(Shard, "call", faulty)
+    for _ in range(4):
+        with pytest.raises(type(fault)):
+            passes()
+    assert [info.name for info in app.schedules.list() if info.last_ms != clock.ms] == [name(10)]
+
+
+def test_a_tick_with_jitter_keeps_its_planned_instant_though_that_could_not_be_read_just_before(
+    tmp_path: Path, namespace: str, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with RedisServer("valkey", tmp_path) as server, opened(server, namespace, clock=clock) as store:
+        app, passes = app_on(store), Passes(store)
+        apply(store, [ScheduleConfig(name(0), "0 * * * *", "UTC", "default", None, jitter_s=600)], "file")
+        info = app.schedules.get(name(0))
+        passes()
+        clock.ms = info.next_run_ms or 0
+        planned = Known.planned
+
+        def while_busy(known: Known, definitions: Any) -> Any:
+            server.admin.config_set("busy-reply-threshold", 1)
+            thread = threading.Thread(target=spin, args=(server,))
+            thread.start()
+            eventually(lambda: is_busy(server), what="a script that goes on")
+            try:
+                return planned(known, definitions)
+            finally:
+                server.admin.script_kill()
+                thread.join()
+
+        monkeypatch.setattr(Known, "planned", while_busy)
+        with pytest.raises(ResponseError, match="BUSY"):
+            passes()
+        monkeypatch.undo()
+        passes()
+        assert [event["planned"] for event in app.schedules.history(name(0))] == [info.next_ms]
+
+
+def spin(server: RedisServer) -> None:
+    with suppress(ResponseError):
+        server.client().eval("while true do end", 0)
+
+
+def is_busy(server: RedisServer) -> bool:
+    try:
+        server.admin.ping()
+    except ResponseError:
+        return True
+    return False
