@@ -269,6 +269,8 @@ class _Reader:
         if text.startswith("r"):
             return "R is drawn anew at every start; write H, which is spread by the schedule's name"
         if self.kind is DAY_OF_MONTH and (back := _BACK.fullmatch(self.found.lower())):
+            if not 1 <= int(back[1]) <= 30:
+                return "L is the last day alone"
             rule = f"rrule: FREQ=MONTHLY;BYMONTHDAY=-{int(back[1]) + 1}"
             days = "the day" if int(back[1]) == 1 else f"{int(back[1])} days"
             return f"L is the last day alone; for {days} before it, write {rule}"

@@ -15,6 +15,7 @@ _MILLISECOND = timedelta(milliseconds=1)
 _YEARS = range(2, 9999)
 _YEAR_FIRST = re.compile(r"(\d{4})[-/.]?(\d{1,2})[-/.]?(\d{1,2})(?!\d)", re.ASCII)
 _DAY_FIRST = re.compile(r"(\d{1,2})[.](\d{1,2})[.](\d{4})", re.ASCII)
+_WITH_TIME = "2026-12-24T09:00 (local time of the zone) and 2026-12-24T09:00+01:00"
 _TIME = re.compile(r"(\d{1,2}):(\d{2})(:\d{2})?(Z|[+-]\d{2}:?\d{2})?", re.ASCII)
 
 
@@ -35,7 +36,7 @@ def reading_of(field: str, text: str, clock: WallClock) -> int:
     """The reading in whole seconds that the zone's clock shows at `text`. Raises CronError that names `field`."""
     when = _read(field, text)
     if not isinstance(when, datetime):
-        raise _refusal(field, text, "a time of day is needed too")
+        raise _refusal(field, text, "a time of day is needed too", _WITH_TIME)
     if when.microsecond:
         raise _refusal(field, text, "it falls on a whole second")
     if when.tzinfo is not None:
@@ -134,7 +135,6 @@ def _instant_ms(when: datetime | date, clock: WallClock) -> int:
     return clock.resolve(seconds) * 1000 + milliseconds
 
 
-def _refusal(field: str, text: object, advice: str) -> CronError:
-    allowed = "allowed are 2026-12-24, 2026-12-24T09:00 (local time of the zone) and 2026-12-24T09:00+01:00"
-    found = f"{field}: found {text!r:.60}; {advice}; {allowed}"
+def _refusal(field: str, text: object, advice: str, allowed: str = f"2026-12-24, {_WITH_TIME}") -> CronError:
+    found = f"{field}: found {text!r:.60}; {advice}; allowed are {allowed}"
     return CronError(found, field=field, code="syntax")

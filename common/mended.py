@@ -99,4 +99,4 @@ def _nearest(key: Key, text: str) -> str:
     if text in _TRUTHS and key.usable(_TRUTHS[text] == "true"):
         return _TRUTHS[text]
     names = {name.lower(): name for name in key.names}
-    return next((names[name] for name in difflib.get_close_matches(text[:40], names, n=1)), "")
+    return next((names[name] for name in difflib.get_close_matches(text[:40], names, n=1, cutoff=0.7)), "")

@@ -36,7 +36,7 @@ def mended_rrule(config: ScheduleConfig, given: Collection[str]) -> str:
     if len(text) > MAX_LENGTH or len(rules) != 1:
         return ""
     parts = _mended([part for part in _BETWEEN.split(rules[0].upper().removeprefix("RRULE:")) if part])
-    beside = _beside([line for line in lines if line not in rules], parts)
+    beside = _beside([line for line in lines if line not in rules], parts, config)
     if not parts or beside is None:
         return ""
     rule = ";".join(parts)
@@ -72,10 +72,10 @@ def _mended(parts: list[str]) -> list[str]:
     return []
 
 
-def _beside(lines: list[str], parts: list[str]) -> dict[str, str] | None:
+def _beside(lines: list[str], parts: list[str], config: ScheduleConfig) -> dict[str, str] | None:
     """The other lines of a calendar's event as keys of a schedule; None where one of them has no such key."""
     beside: dict[str, str] = {}
-    dates: list[str] = []
+    excluded: list[tuple[str, datetime]] = []
     for line in lines:
         named = _LINE.fullmatch(line.upper())
         moments = [_moment(one) for one in named["value"].split(",")] if named else [None]
@@ -89,18 +89,30 @@ def _beside(lines: list[str], parts: list[str]) -> dict[str, str] | None:
                 beside["timezone"] = (
                     line[line.upper().index("TZID=") + 5 :].partition(":")[0].partition(";")[0]
                 )
-        elif named["name"] == "EXDATE" and first.tzinfo is None and _is_once_a_day(parts):
-            dates += [moment.date().isoformat() for moment in moments if moment]
+        elif named["name"] == "EXDATE":
+            excluded += [(named["zone"] or "", moment) for moment in moments if moment]
         else:
             return None
+    zone, begin = beside.get("timezone") or config.timezone, beside.get("dtstart") or config.dtstart
+    if not all(of in ("", zone.upper()) and _is_tick(moment, begin, parts) for of, moment in excluded):
+        return None
+    dates = [moment.date().isoformat() for _, moment in excluded]
     return beside | ({"exclude": f"[{', '.join(dates)}]"} if dates else {})
 
 
-def _is_once_a_day(parts: list[str]) -> bool:
-    """Whether an excluded date takes away one instant, as in a calendar."""
+def _is_tick(moment: datetime, begin: str | None, parts: list[str]) -> bool:
+    """Whether an excluded moment has the one time of day of the rule, so that its date takes away that instant alone."""
     given = dict(part.partition("=")[::2] for part in parts)
-    times = (given.get(name, "") for name in ("BYHOUR", "BYMINUTE", "BYSECOND"))
-    return given.get("FREQ") in _OF_DAYS and not any("," in values for values in times)
+    first = _moment(begin or "")
+    times = [given.get(name, "") for name in ("BYHOUR", "BYMINUTE", "BYSECOND")]
+    if first is None or given.get("FREQ") not in _OF_DAYS or any("," in values for values in times):
+        return False
+    usual = (first.hour, first.minute, first.second)
+    hour, minute, second = (int(text or number) for text, number in zip(times, usual, strict=True))
+    return (
+        moment.replace(hour=hour, minute=minute, second=second) == moment
+        and moment.tzinfo is first.tzinfo is None
+    )
 
 
 def _moment(text: str) -> datetime | None:
@@ -145,7 +157,8 @@ def _values(name: str, value: str, found: str) -> str:
         return written + ("Z" if moment.tzinfo else "")
     meant = _meant(name, found)
     values = [one.strip() for one in value.split(",")]
-    return ",".join(dict.fromkeys(meant if one == found else one for one in values)) if meant else ""
+    whole = ",".join(meant if one == found else one for one in values)
+    return ",".join(dict.fromkeys(whole.split(","))) if meant else ""
 
 
 def _meant(name: str, found: str) -> str:

@@ -90,6 +90,8 @@ def test_an_expression_is_mended_into_the_one_that_was_meant(tmp_path: Path, cro
         ("0 0 * * 9#9", '9 is none of them; write a line such as cron: "30 2 * * *"'),
         ("0 0 * * 9L", '9 is none of them; write a line such as cron: "30 2 * * *"'),
         ("0 0 32W * *", '32 is none of them; write a line such as cron: "30 2 * * *"'),
+        ("0 0 L-0 * *", 'L is the last day alone; write a line such as cron: "30 2 * * *"'),
+        ("0 0 L-31 * *", 'L is the last day alone; write a line such as cron: "30 2 * * *"'),
         ("0 0 L-1 * *", "for the day before it, write rrule: FREQ=MONTHLY;BYMONTHDAY=-2"),
     ],
 )

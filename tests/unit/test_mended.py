@@ -129,6 +129,10 @@ def test_every_key_has_been_asked() -> None:
         ),
         ("schedules: {a: {every: 1h, command: [ls], env: {A: }}}", 'write "text"'),
         ("schedules: {a: {every: 1h, http: {url: 'http://h/', method: pots}}}", "write method: POST"),
+        (
+            "schedules: {a: {every: 1h, http: {url: 'http://h/', method: FETCH}}}",
+            "write a line such as method: GET",
+        ),
     ],
 )
 def test_a_fault_says_what_to_write_instead(tmp_path: Path, document: str, line: str) -> None:

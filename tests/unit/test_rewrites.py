@@ -68,6 +68,10 @@ SLIPS: dict[str, tuple[str, ...]] = {
         *("DTSTART;TZID=Europe/Berlin:20260105T090000\nFREQ=DAILY", "DTSTART:20260106T090000\nFREQ=DAILY"),
         *(
             "FREQ=HOURLY\nEXDATE:20260301T090000",
+            "FREQ=DAILY\nEXDATE:20260301T100000",
+            "FREQ=DAILY;BYHOUR=10\nEXDATE:20260301T090000",
+            "FREQ=DAILY\nEXDATE;TZID=Asia/Tokyo:20260301T090000",
+            "FREQ=DAILY;BYHOUR=9,9-11",
             "FREQ=DAILY\nEXDATE:20260301T090000\nEXDATE:20260302T090000",
         ),
     ),
@@ -203,7 +207,18 @@ def test_no_mixture_of_slips_is_mended_into_another_one(tmp_path: Path) -> None:
             "FREQ=DAILY\nEXDATE:20260301T090000\nEXDATE:20260302T090000",
             '; write rrule: "FREQ=DAILY" and exclude: [2026-03-01, 2026-03-02]',
         ),
-        ("dtstart", "2026-01-05", "; write a line such as dtstart: 2026-01-05T09:00"),
+        (
+            "rrule",
+            "FREQ=DAILY;BYHOUR=10\nEXDATE:20260301T100000",
+            '; write rrule: "FREQ=DAILY;BYHOUR=10" and exclude: [2026-03-01]',
+        ),
+        ("rrule", "FREQ=DAILY;BYHOUR=9,9-11", '; write rrule: "FREQ=DAILY;BYHOUR=9,10,11"'),
+        (
+            "dtstart",
+            "2026-01-05",
+            "too; allowed are 2026-12-24T09:00 (local time of the zone) and 2026-12-24T09:00+01:00; write a line such"
+            + " as dtstart: 2026-01-05T09:00",
+        ),
         ("dtstart", "5.1.2026", "; write a line such as dtstart: 2026-01-05T09:00"),
         ("from", "start", "; allowed: end; remove it for anything else"),
         ("timezone", "Etc/UTC+2", "2 hours ahead of UTC, all year round; write timezone: Etc/GMT-2"),
@@ -252,6 +267,9 @@ def test_a_line_means_what_was_written(tmp_path: Path, key: str, value: str, end
         ("rrule", "FREQ=DAILY;TZID=Europe/Berlin", "found TZID"),
         ("rrule", "FREQ=DAILY\nRDATE:20260301T090000", "found RDATE"),
         ("rrule", "FREQ=HOURLY\nEXDATE:20260301T090000", "found EXDATE"),
+        ("rrule", "FREQ=DAILY\nEXDATE:20260301T100000", "found EXDATE"),
+        ("rrule", "FREQ=DAILY;BYHOUR=10\nEXDATE:20260301T090000", "found EXDATE"),
+        ("rrule", "FREQ=DAILY\nEXDATE;TZID=Asia/Tokyo:20260301T090000", "found EXDATE"),
         ("rrule", "DTSTART:20260106T090000\nFREQ=DAILY", "found DTSTART"),
     ],
 )
