@@ -10,6 +10,7 @@ from typing import Any
 
 from oncue.cli.celeryadded import added
 from oncue.cli.celeryschedule import scheduled
+from oncue.cli.celerysettings import setting
 from oncue.cli.celerywhen import when
 from oncue.cli.imported import Imported, Job
 from oncue.cli.literals import LeftOut, Literals, Spread, Unread, position
@@ -83,7 +84,7 @@ def _timezone(found: Imported, given: str | None, said: _Zone) -> str:
 def _from_python(text: str) -> tuple[Any, _Zone]:
     try:
         literals = Literals(ast.parse(text))
-        return _entries(literals), _Zone(*map(literals.find, (_ZONE, _DJANGO_ZONE, _UTC)))
+        return _entries(literals), _Zone(*(setting(literals, name) for name in (_ZONE, _DJANGO_ZONE, _UTC)))
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise BadInput(f"this is no Python that can be read: {error}") from None
 
@@ -104,7 +105,7 @@ def _from_json(text: str) -> tuple[Any, _Zone]:
     for settings in _mappings(tree, 4):
         for name, value in settings.items():
             if _SCHEDULE.fullmatch(name):
-                return value, _Zone(*(_setting(settings, setting) for setting in (_ZONE, _DJANGO_ZONE, _UTC)))
+                return value, _Zone(*(_setting(settings, known) for known in (_ZONE, _DJANGO_ZONE, _UTC)))
     is_bare = isinstance(tree, dict) and all(
         isinstance(one, dict) and "schedule" in one for one in tree.values()
     )

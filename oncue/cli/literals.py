@@ -1,7 +1,8 @@
 """Literals of a Python module, read from its syntax: nothing of it is executed or imported.
 
-Known are constants, lists, tuples, sets, dictionaries, arithmetic of numbers, names that the module assigns once, and
-calls of `timedelta`, which becomes seconds. All else becomes ``Unread``, which shows its source, and of a call its parts.
+Known are constants, lists, tuples, sets, dictionaries, arithmetic of numbers, names that the module assigns once and does
+not change, and calls of `timedelta`, which becomes seconds. All else becomes ``Unread``, which shows its source, and of a
+call its parts.
 """
 
 import ast
@@ -35,6 +36,8 @@ _DEPTH = 50
 _SETTERS = ("update", "Celery", "dict")
 _CONDITIONS = (ast.If, ast.IfExp, ast.BoolOp, ast.Match, ast.Try, ast.TryStar, ast.Lambda)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_CHANGES = ("append", "clear", "extend", "insert", "pop", "popitem", "remove", "setdefault", "update")
 _MAYBE = "it depends on a condition or is done in a loop, and no code is run here"
 
 
@@ -71,16 +74,12 @@ class Literals:
         settled = Counter(name for node in nodes if (name := _settled(node)))
         self.variables = settled.keys()
         """The names that are assigned or passed anywhere in the module: what they stand for, only running it would tell."""
-        self._names = {name: node for name, node in _assignments(module) if settled[name] == 1}
-
-    def find(self, pattern: re.Pattern[str]) -> Any:
-        """The value of the last setting whose name matches; None without any."""
-        value: Any = None
-        for use in self.uses(pattern):
-            node = self.assigned(use)
-            if node is not None:
-                value = self.value(node) if self.is_sure(use) else Unread(ast.unparse(node)[:200])
-        return value
+        changed = {name for node in nodes if (name := _changed(node))}
+        self._names = {
+            name: node
+            for name, node in _assignments(module)
+            if settled[name] == 1 and not (name in changed and _is_mutable(node))
+        }
 
     def uses(self, pattern: re.Pattern[str], variables: Collection[str] = ()) -> list[Use]:
         """All places that name what matches, or one of the variables, in the order of the file."""
@@ -105,13 +104,21 @@ class Literals:
                 return value
             case ast.AnnAssign(target=own, value=value) if own is target:
                 return value
-            case ast.Call(func=function) if isinstance(use, ast.keyword) and _last_name(function) in _SETTERS:
+            case ast.Call(func=function) if isinstance(use, ast.keyword) and last_name(function) in _SETTERS:
                 return use.value
         return None
 
     def parent(self, node: ast.AST) -> ast.AST:
         """The node that a node is a part of."""
         return self._parents[node]
+
+    def is_in_function(self, node: ast.AST) -> bool:
+        """Whether a variable there is the own one of a function."""
+        while node is not self._module:
+            node = self._parents[node]
+            if isinstance(node, _FUNCTIONS):
+                return True
+        return False
 
     def is_sure(self, node: ast.AST) -> bool:
         """Whether no condition and no loop is around it: then it happens once, if at all."""
@@ -217,6 +224,26 @@ def _settled(node: ast.AST) -> str:
     return ""
 
 
+def _changed(node: ast.AST) -> str:
+    """The variable whose list or dictionary a node changes; empty for none."""
+    match node:
+        case ast.Subscript(value=of, ctx=ast.Store() | ast.Del()):
+            pass
+        case ast.Call(func=ast.Attribute(attr=method, value=of)) if method in _CHANGES:
+            pass
+        case _:
+            return ""
+    while isinstance(of, ast.Subscript):
+        of = of.value
+    return of.id if isinstance(of, ast.Name) else ""
+
+
+def _is_mutable(node: ast.expr) -> bool:
+    return isinstance(node, ast.Dict | ast.List | ast.Set) or (
+        isinstance(node, ast.Call) and last_name(node.func) == "dict"
+    )
+
+
 def _named(node: Use) -> str:
     match node:
         case ast.Name(id=name) | ast.Attribute(attr=name) | ast.keyword(arg=str(name)):
@@ -228,7 +255,8 @@ def _named(node: Use) -> str:
     return ""
 
 
-def _last_name(node: ast.expr) -> str:
+def last_name(node: ast.expr) -> str:
+    """The name of a variable, or the last one of attributes; empty for anything else."""
     if isinstance(node, ast.Attribute):
         return node.attr
     return node.id if isinstance(node, ast.Name) else ""

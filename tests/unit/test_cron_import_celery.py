@@ -94,6 +94,23 @@ ENTRY = "beat_schedule = {{'x': {{'task': 't', 'schedule': crontab(0, 3){}}}}}\n
         ("TIME_ZONE = 'Europe/Paris'\ntimezone = env('Z')", (), "UTC", "The timezone, env('Z'), is computed"),
         ("TIME_ZONE = env('Z')", (), "UTC", "The timezone, env('Z'), is computed"),
         ("if X: timezone = 'Asia/Tokyo'", (), "UTC", "The timezone, 'Asia/Tokyo', is computed"),
+        ("def task(user): timezone = user.zone", (), "UTC", "No timezone is set in this file"),
+        ("def task(user): user.timezone = 'Asia/Tokyo'", (), "UTC", "No timezone is set in this file"),
+        ("def task(user): user.update(timezone='Asia/Tokyo')", (), "UTC", "No timezone is set in this file"),
+        ("timezone = 'Asia/Tokyo'\nUSER = dict(timezone='Europe/Paris')", (), "Asia/Tokyo", ""),
+        ("def setup(app): app.conf.timezone = 'Asia/Tokyo'", (), "Asia/Tokyo", ""),
+        ("app.conf['timezone'] = 'Asia/Tokyo'", (), "Asia/Tokyo", ""),
+        ("app.conf.update(dict(timezone='Asia/Tokyo'))", (), "Asia/Tokyo", ""),
+        ("app.conf.update({'timezone': 'Asia/Tokyo'})", (), "Asia/Tokyo", ""),
+        ("app = Celery('a', timezone='Asia/Tokyo')", (), "Asia/Tokyo", ""),
+        ("CELERY = {'timezone': 'Asia/Tokyo'}", (), "Asia/Tokyo", ""),
+        ("ZONE = 'Asia/Tokyo'\ntimezone = ZONE\napp.conf.timezone = ZONE", (), "Asia/Tokyo", ""),
+        (
+            "timezone = 'Asia/Tokyo'\napp.conf.timezone = 'Europe/Paris'",
+            (),
+            "UTC",
+            "The timezone, 'Asia/Tokyo' or 'Europe/Paris', is computed and was not read",
+        ),
     ],
 )
 def test_the_zone_of_celery_is_the_one_it_would_take_and_a_guess_is_told(
@@ -124,6 +141,33 @@ def test_the_zone_of_what_celery_prints_is_that_of_the_host_where_utc_is_off(
     found, result = imported(tmp_path, "conf.json", json.dumps({"celery@host": conf}))
     assert (found["x"].timezone, result.exit_code) == ("UTC", 0)
     assert note in result.stdout
+
+
+@pytest.mark.parametrize(
+    "entry", ["'kwargs': dict(timezone='Asia/Tokyo')", "'kwargs': {'timezone': 'Asia/Tokyo'}"]
+)
+def test_what_a_task_is_given_of_a_zone_is_not_the_zone_of_celery(tmp_path: Path, entry: str) -> None:
+    text = f"app.conf.timezone = 'Europe/Paris'\n{ENTRY.format(', ' + entry)}"
+    found, _ = imported(tmp_path, "settings.py", text)
+    assert found["x"].timezone == "Europe/Paris"
+    assert found["x"].data == {"task": "t", "kwargs": {"timezone": "Asia/Tokyo"}}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "X['schedule'] = 60",
+        "del X['args']",
+        "X.update(schedule=60)",
+        "X['args'].append(2)",
+        "def setup(): X.pop('args')",
+    ],
+)
+def test_what_the_module_changes_is_no_constant(tmp_path: Path, change: str) -> None:
+    text = f"X = {{'task': 't', 'schedule': 30, 'args': []}}\n{change}\nbeat_schedule = {{'x': X, 'y': {{'task': 'u', 'schedule': 5}}}}"
+    found, result = imported(tmp_path, "settings.py", text)
+    assert (list(found), result.exit_code) == (["y"], 1)
+    assert "left out: entry x: X: it is computed" in result.stderr
 
 
 def test_a_key_of_an_entry_that_has_no_counterpart_is_told(tmp_path: Path) -> None:
