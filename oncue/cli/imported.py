@@ -11,6 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from oncue.cli.failure import printable
+from oncue.common import yamlfile
+from oncue.common.errors import BadInput
+from oncue.common.problem import Refused
 from oncue.common.work import QUEUES
 
 QUEUE = QUEUES["command"]
@@ -69,16 +72,28 @@ class Imported:
         return kept
 
     def text(self, source: str) -> str:
-        """The file, comments and all. Call it on what is ``settled``."""
+        """The file, comments and all; without any entry it is nothing else. Call it on what is ``settled``.
+
+        Raises BadInput where oncue's own reader would not take it as a whole: it is too large.
+        """
         lines = [f"# From {source}, by `oncue cron import`. Look it over before `oncue cron apply`."]
         lines += [f"# {note}" for note in self.notes]
         if self.refused:
             lines += ["#", "# Left out:", *(f"#   {text}" for text in self.refused)]
-        lines += ["schedules:"] if self.jobs else ["schedules: {}"]
+        # An empty section is what `apply --prune` takes everything away with.
+        lines += ["schedules:"] if self.jobs else []
         for job in self.jobs:
             lines += [f"  # {note}" for note in (job.place, *job.notes)]
             lines += [f"  {line}" for line in _entry(job)]
-        return "".join(f"{printable(line)}\n" for line in lines)
+        text = "".join(f"{printable(line)}\n" for line in lines)
+        try:
+            yamlfile.parse("", text)
+        except Refused as refused:
+            reason = refused.problems[0].message
+            raise BadInput(
+                f"{source} makes a file that oncue does not read: {reason}; split {source}"
+            ) from None
+        return text
 
 
 def command_settings(
@@ -149,10 +164,8 @@ def _code(char: str) -> str:
 
 
 def _faults(job: Job) -> Iterable[str]:
-    from oncue.common import yamlfile
     from oncue.common.configschedule import Surroundings, read_schedule
     from oncue.common.configtypes import Config
-    from oncue.common.problem import Refused
 
     usual = Config()
     try:

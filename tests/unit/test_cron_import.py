@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from oncue.cli.imported import duration, named, quoted, unique
+from oncue.common import yamlfile
 from tests.support.importing import imported, run
 
 
@@ -63,6 +64,27 @@ def test_what_is_left_out_is_told_in_the_order_of_the_file(tmp_path: Path) -> No
     result = run(tmp_path / "tab", text, "--format", "crontab")
     for told, mark in ((result.stderr, "oncue: left out: line "), (result.stdout, "#   line ")):
         assert [line[len(mark)] for line in told.splitlines() if line.startswith(mark)] == ["1", "3", "4"]
+
+
+def test_a_file_whose_entries_are_all_left_out_takes_no_schedule_away(tmp_path: Path) -> None:
+    result = run(tmp_path / "tab", "61 * * * * late\n", "--format", "crontab")
+    assert result.exit_code == 1
+    assert all(line.startswith("#") for line in result.stdout.splitlines())
+    assert "line 1: 61 * * * *" in result.stdout
+
+
+def test_what_becomes_too_large_for_one_file_is_refused_as_a_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = "".join(f"{n} 2 * * * job-{n}\n" for n in range(20))
+    most = len(lines.splitlines()) * 10
+    monkeypatch.setattr(yamlfile, "MAX_NODES", most)
+    result = run(tmp_path / "tab", lines, "--format", "crontab")
+    assert result.stdout == ""
+    assert str(result.exception) == (
+        "tab makes a file that oncue does not read: "
+        f"more than {most} keys and values in one file, which is the limit; split tab"
+    )
 
 
 def test_the_same_as_json(tmp_path: Path) -> None:
