@@ -11,6 +11,7 @@ from tests.chaos.crew import Crew
 from tests.support.commands import Manager
 from tests.support.processes import Process
 from tests.support.servers import RedisServer
+from tests.support.standstill import Standstill
 
 
 @pytest.fixture
@@ -38,6 +39,13 @@ def own_crew(
     found = Crew(run_oncue, tmp_path, own.url, namespace, lease_s=15)
     yield found
     found.app.close()
+
+
+@pytest.fixture
+def stood() -> Iterator[Standstill]:
+    """Watches for standstills of the machine from here on."""
+    with Standstill() as found:
+        yield found
 
 
 @pytest.fixture

@@ -16,7 +16,9 @@ from oncue.common.store import Store
 from tests.support.processes import Process
 from tests.support.waiting import eventually
 
-LEASE_S = 2.0
+LEASE_S = 4.0
+"""Longer than a busy machine stands still: a living worker would lose its lease meanwhile, and its task run twice."""
+
 _AT_WORK = re.compile(r"^(\S+ \S+) INFO oncue.role at work on", re.MULTILINE)
 
 
@@ -39,17 +41,18 @@ class Run:
 
 @dataclass
 class Life:
-    """One process of a member, from its start to its SIGKILL."""
+    """One process of a member, from its start to its SIGKILL, which was sent at some instant from `killed_ms` to `dead_ms`."""
 
     process: Process
     killed_ms: int | None = None
+    dead_ms: int | None = None
 
     @property
     def at_work_ms(self) -> int | None:
         """When it said so in its log."""
         found = _AT_WORK.search(self.process.output)
-        # In the host's local time, as the log is.
-        return round(datetime.fromisoformat(found[1]).timestamp() * 1000) if found else None
+        # The log is in local time, which a crew has in UTC: no hour comes twice.
+        return round(datetime.fromisoformat(f"{found[1]}Z").timestamp() * 1000) if found else None
 
 
 @dataclass
@@ -70,9 +73,10 @@ class Member:
 
     def kill(self) -> None:
         """SIGKILL, at this very moment."""
-        self.process.child.send_signal(signal.SIGKILL)
         self.killed_ms = self.lives[-1].killed_ms = host_now_ms()
+        self.process.child.send_signal(signal.SIGKILL)
         self.process.kill()
+        self.lives[-1].dead_ms = host_now_ms()
 
     def wait_until_at_work(self) -> None:
         self.process.wait_for_line("at work on", 30)
@@ -109,6 +113,9 @@ class Crew:
             "ONCUE_URL": url,
             "ONCUE_NAMESPACE": namespace,
             "ONCUE_LEASE_S": str(lease_s),
+            # For as long as any of the tests may take, so that what is done is counted to its end.
+            "ONCUE_KEEP_FINISHED_S": "600",
+            "TZ": "UTC",
             "CHAOS_NOTES": str(self._notes),
         }
         self.app = App(url, namespace=namespace)
@@ -117,10 +124,10 @@ class Crew:
     def store(self) -> Store:
         return self.app.store
 
-    def schedules(self, **expressions: str) -> Path:
-        """A file with these schedules, for `--config`."""
+    def schedules(self, more: str = "", /, **expressions: str) -> Path:
+        """A file with these schedules, for `--config`; `more` settings are those of each."""
         path = self._directory / "oncue.yaml"
-        entries = [f'  {name}: {{cron: "{cron}"}}\n' for name, cron in expressions.items()]
+        entries = [f'  {name}: {{cron: "{cron}"{more}}}\n' for name, cron in expressions.items()]
         path.write_text("schedules:\n" + "".join(entries))
         return path
 

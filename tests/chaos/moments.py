@@ -15,6 +15,12 @@ def wait_until(instant_ms: float) -> None:
     eventually(lambda: host_now_ms() >= instant_ms, 30)
 
 
+def is_planned(next_ms: int | None) -> bool:
+    """Whether the next tick of every second is one that is about to come; ask again where the machine may stand still."""
+    now = host_now_ms()
+    return next_ms is not None and now - SECOND < next_ms <= now + SECOND
+
+
 def ticks(runs: list[Run]) -> list[int]:
     """The planned instants of the runs, each of which must have come once."""
     planned = [run.planned_ms for run in runs]

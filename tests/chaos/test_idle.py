@@ -29,9 +29,8 @@ def test_an_idle_cluster_of_processes_costs_next_to_nothing(
     crew: Crew, valkey: RedisServer, record_property: Callable[[str, object], None]
 ) -> None:
     """Two schedulers, four workers of ten threads, and one task that is due in an hour."""
-    # The warm-up task below is remembered until after the watch: to forget it costs each scheduler some calls, once.
-    remember = {"ONCUE_KEEP_FINISHED_S": "600"}
-    members = [crew.scheduler(**remember) for _ in range(2)] + [crew.worker(**remember) for _ in range(4)]
+    # A crew remembers the warm-up task below until after the watch: to forget it costs each scheduler some calls, once.
+    members = [crew.scheduler() for _ in range(2)] + [crew.worker() for _ in range(4)]
     for member in members:
         member.wait_until_at_work()
     crew.app.schedule_task((crew.now_ms() + 3_600_000) / 1000, 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,14 +25,16 @@ app.schedule_many([oncue.NewTask(None, at) for at in range({TASKS})])
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("written", [1, 20 * CHUNK, 100 * CHUNK])
+# At the last of them a second's work is still ahead, in which the producer is killed.
+@pytest.mark.parametrize("written", [1, 20 * CHUNK, 60 * CHUNK])
 def test_a_bulk_call_whose_process_is_killed_has_written_whole_chunks_in_their_order(
     valkey: RedisServer, namespace: str, tmp_path: Path, written: int
 ) -> None:
     env = {"ONCUE_URL": valkey.url, "ONCUE_NAMESPACE": namespace}
 
-    def connections() -> int:
-        return int(valkey.admin.info("clients")["connected_clients"])
+    def connections() -> set[str]:
+        clients: Any = valkey.admin.client_list()
+        return {client["id"] for client in clients}
 
     with opened(valkey, namespace) as store:
         assert store.counts() == {}
@@ -40,7 +43,7 @@ def test_a_bulk_call_whose_process_is_killed_has_written_whole_chunks_in_their_o
             eventually(lambda: store.counts().get("default", {}).get("ready", 0) >= written, 20)
             producer.kill()
         # What lay in the server's socket still comes.
-        eventually(lambda: connections() == before)
+        eventually(lambda: connections() <= before)
         number = store.counts()["default"]["ready"]
         assert number % CHUNK == 0
         hands, data = Hands(store, ["default"]), []
