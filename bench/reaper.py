@@ -36,8 +36,15 @@ def _reap() -> None:
         with contextlib.suppress(psutil.NoSuchProcess):
             process = psutil.Process(int(pid))
             if process.create_time() == float(created):
-                for member in (*process.children(recursive=True), process):
-                    member.kill()
+                end(process)
+
+
+def end(process: psutil.Process) -> None:
+    """SIGKILL to a process and its descendants."""
+    for member in (*process.children(recursive=True), process):
+        # Each may end by itself, with those that were ended before it: the others must not live on for that.
+        with contextlib.suppress(psutil.NoSuchProcess):
+            member.kill()
 
 
 if __name__ == "__main__":
