@@ -7,7 +7,8 @@ import re
 import shutil
 import sys
 import sysconfig
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -43,7 +44,9 @@ SCHEDULERS = ["oncue-scheduler@1.service", "oncue-scheduler@2.service"]
 WORKER = "oncue-worker@emails.service"
 UNITS = [*SCHEDULERS, WORKER]
 LEASE_S = 2
-STOP_TIMEOUT_S = 3
+STOP_TIMEOUT_S = 6
+ON_TIME_S = 1
+"""Of a task that is no later than this it is certain that no restart was waited for (RestartSec=, and a start of Python)."""
 
 
 def block(phrase: str) -> str:
@@ -98,15 +101,21 @@ class Deployment:
         commands = block("-m venv /opt/oncue").replace("python3 -m venv", f"{python} -m venv")
         offline = {"PIP_NO_INDEX": "1", "PIP_NO_DEPS": "1", "PIP_FIND_LINKS": "/srv/wheels"}
         self.run("mkdir", "-p", "/etc/sysusers.d", "/etc/tmpfiles.d")
-        self.shell(commands, env={**offline, "PIP_DISABLE_PIP_VERSION_CHECK": "1"})
+        self.shell(commands, env={**offline, "PIP_DISABLE_PIP_VERSION_CHECK": "1"}, timeout_s=200)
         # Last: with the borrowed packages in sight pip would take the oncue among them for the installed one.
         site = "$(/opt/oncue/bin/python -c 'import site; print(site.getsitepackages()[0])')"
         self.shell(f"echo {_PACKAGES} >{site}/borrowed.pth")
 
     def shell(
-        self, commands: str, *, stdin: str = "", env: Mapping[str, str] | None = None, cwd: str = "/"
+        self,
+        commands: str,
+        *,
+        stdin: str = "",
+        env: Mapping[str, str] | None = None,
+        cwd: str = "/",
+        timeout_s: float = 60,
     ) -> str:
-        return self.run("bash", "-euc", f"cd {cwd}\n{commands}", stdin=stdin, env=env)
+        return self.run("bash", "-euc", f"cd {cwd}\n{commands}", stdin=stdin, env=env, timeout_s=timeout_s)
 
     def write(self, inside: str, text: str | bytes, mode: int | None = None) -> None:
         """As an editor does: another file is put in the place of the old one, with its owner and mode."""
@@ -188,6 +197,18 @@ class Deployment:
         start = f"{what} {task} {attempt} "
         line = eventually(lambda: self._line(start), timeout_s, f"the note {start}")
         return float(line.removeprefix(start))
+
+    def is_punctual(self, act: Callable[[], object] = lambda: None) -> bool:
+        """Whether a task of the next second runs on time though `act` is done meanwhile; never may it run early.
+
+        False says little by itself: the machine may have stood still, or been busy with something else.
+        """
+        due = time.time() + 1
+        task = self.app.schedule_task(due, None, queue="emails")
+        act()
+        late_s = self.noted("sent", task) - due
+        assert late_s >= 0
+        return late_s < ON_TIME_S
 
     def _line(self, start: str) -> str | None:
         notes = self.machine.path("/var/lib/oncue/notes")

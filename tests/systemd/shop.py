@@ -23,10 +23,10 @@ def email(task: oncue.Task) -> None:
 
 @app.handler("slow")
 def slow(task: oncue.Task) -> None:
-    """Takes ``task.data`` seconds, and leaves a process behind that would live on."""
+    """Takes ``task.data`` seconds, of a list those of the attempt, and leaves a process behind that would live on."""
     subprocess.Popen(["sleep", "600"])
     _note("began", task)
-    time.sleep(task.data)
+    time.sleep(task.data[task.attempt - 1] if isinstance(task.data, list) else task.data)
     _note("ended", task)
 
 

@@ -27,8 +27,8 @@ def names(deployed: Deployment) -> set[str]:
     return {schedule.name for schedule in deployed.app.schedules.list() if schedule.state == "active"}
 
 
-def becomes_active(deployed: Deployment, name: str) -> None:
-    eventually(lambda: names(deployed) == {name}, what=f"{name} as the only schedule")
+def becomes_active(deployed: Deployment, name: str, timeout_s: float = 10) -> None:
+    eventually(lambda: names(deployed) == {name}, timeout_s, what=f"{name} as the only schedule")
 
 
 def tells(deployed: Deployment, unit: str, sentence: str) -> None:
@@ -74,12 +74,12 @@ def test_a_file_that_changes_often_is_watched_on(watched: Deployment) -> None:
 
 def test_a_change_during_a_reload_is_seen_too(watched: Deployment) -> None:
     # As long as the service runs that a path unit has started, systemd watches nothing.
-    with watched.edited("ExecStartPost=/bin/sleep 1", "oncue-reload.service"):
+    with watched.edited("ExecStartPost=/bin/sleep 4", "oncue-reload.service"):
         watched.write_schedules("before: {every: 1h, queue: emails}")
         becomes_active(watched, "before")
         assert watched.show("oncue-reload.service", "ActiveState") == ["activating"]
         watched.write_schedules("meanwhile: {every: 1h, queue: emails}")
-        becomes_active(watched, "meanwhile")
+        becomes_active(watched, "meanwhile", 20)
 
 
 def test_a_reload_by_hand_does_the_same(deployed: Deployment) -> None:
