@@ -11,9 +11,15 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.support.processes import Process
 from tests.support.servers import Cluster, RedisServer, Server, binary
+
+# Wall time says nothing about an example on a machine that stands still now and then; the rest is the default, under CI
+# the one for CI.
+settings.register_profile("oncue", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("oncue")
 
 S = TypeVar("S", RedisServer, Cluster)
 

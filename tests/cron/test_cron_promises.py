@@ -9,6 +9,7 @@ import pytest
 
 from oncue.common.cron import Cron
 from oncue.common.errors import BadInput, CronError
+from tests.support.cost import cpu_s
 
 
 def at(text: str) -> datetime:
@@ -68,10 +69,14 @@ def test_a_weekday_alone_is_enough_beside_a_day_of_the_month() -> None:
 @pytest.mark.parametrize("expr", ["0 0 31 4 *", "0 0 30 2 *", "0 0 31 2,4,6 *"])
 def test_a_date_that_never_comes_is_refused_at_once(expr: str) -> None:
     """P11: within 100 ms, with the field named."""
-    began = time.perf_counter()
-    with pytest.raises(CronError, match=r"^day-of-month field: .* never comes") as refused:
+
+    def refuse() -> None:
+        with pytest.raises(CronError, match=r"^day-of-month field: .* never comes"):
+            Cron(expr, "Europe/Berlin")
+
+    assert cpu_s(refuse) < 0.1
+    with pytest.raises(CronError) as refused:
         Cron(expr, "Europe/Berlin")
-    assert time.perf_counter() - began < 0.1
     assert (refused.value.field, refused.value.code) == ("day-of-month", "never")
 
 
@@ -83,10 +88,9 @@ def test_the_29th_of_february_is_accepted_and_2100_has_none() -> None:
 def test_a_reading_that_every_clock_change_skips_ends_the_search() -> None:
     """P11: in New York, 02:00-02:59 of the second Sunday in March never comes, and elapsed time makes up nothing."""
     cron = Cron("*/5 2 * 3 0#2", "America/New_York")
-    began = time.perf_counter()
     assert cron.after_ms(1_715_774_400_000) is None
     assert cron.after(at("2024-05-15T12:00Z"), 3) == []
-    assert time.perf_counter() - began < 1
+    assert cpu_s(lambda: cron.after_ms(1_715_774_400_000)) < 1
 
 
 def test_a_naive_start_is_refused_with_what_to_write() -> None:
@@ -100,10 +104,13 @@ def test_a_naive_start_is_refused_with_what_to_write() -> None:
      "posix/UTC", "Europe", "\0", "é", "\udcff", "A" * 5000, None, 5, ["UTC"], b"UTC"],
 )  # fmt: skip
 def test_an_unknown_zone_is_refused_at_once(zone: object) -> None:
-    began = time.perf_counter()
-    with pytest.raises(CronError, match=r"^time zone: found ") as refused:
+    def refuse() -> None:
+        with pytest.raises(CronError, match=r"^time zone: found "):
+            Cron("0 0 * * *", zone)  # type: ignore[arg-type]
+
+    assert cpu_s(refuse) < 0.1
+    with pytest.raises(CronError) as refused:
         Cron("0 0 * * *", zone)  # type: ignore[arg-type]
-    assert time.perf_counter() - began < 0.1
     assert refused.value.code == "zone"
 
 
@@ -167,14 +174,14 @@ def test_the_host_zone_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_ten_thousand_schedules_cost_little() -> None:
     """A scheduler asks each schedule for its next tick; the whole lot stays far below a second of work each way."""
-    began = time.perf_counter()
+    began = time.process_time()
     crons = [
         Cron(f"{number % 60} {number // 60 % 24} * * {number % 7}", "Europe/Berlin")
         for number in range(10_000)
     ]
     ticks = [cron.after_ms(1_715_774_400_000) for cron in crons]
     assert None not in ticks
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5
 
 
 def test_every_counts_from_the_epoch_so_a_restart_shifts_nothing() -> None:

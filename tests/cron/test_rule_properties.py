@@ -25,7 +25,11 @@ from tests.cron.timings import (
 )
 
 # One example may walk thousands of ticks, so its time says nothing about a hang.
-RELAXED = settings(deadline=None, max_examples=80, suppress_health_check=[HealthCheck.filter_too_much])
+RELAXED = settings(
+    deadline=None,
+    max_examples=80,
+    suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow],
+)
 
 
 @st.composite

@@ -160,11 +160,11 @@ def test_an_alias_stands_for_its_anchor() -> None:
 def test_aliases_inside_aliases_are_refused_at_once() -> None:
     laughs = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     laughs += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 30)]
-    started = time.monotonic()
+    started = time.process_time()
     assert refusal("\n".join(laughs)).startswith(
         "f.yaml:3:10: an alias for something that holds an alias itself"
     )
-    assert time.monotonic() - started < 1
+    assert time.process_time() - started < 1
 
 
 def test_many_aliases_of_one_large_value_are_refused() -> None:
@@ -179,9 +179,9 @@ def test_an_alias_of_itself_or_of_nothing_is_refused() -> None:
 
 @pytest.mark.parametrize("opening", ["[", "{a: ", "- "])
 def test_endless_nesting_is_refused_at_once(opening: str) -> None:
-    started = time.monotonic()
+    started = time.process_time()
     assert "more than 64 levels inside each other" in refusal(opening * 100_000)
-    assert time.monotonic() - started < 5
+    assert time.process_time() - started < 5
 
 
 @pytest.mark.parametrize(
