@@ -12,9 +12,13 @@ HIDDEN = "(hidden)"
 _CHANGED = "(hidden, another one)"
 _SECRET = ("env.", "http.headers.")
 _PLACES = frozenset(Secret.__struct_fields__)
-_NAME = r"[\w.-]*(?:pass|pwd|secret|token|key|auth|cred|cookie|bearer)[\w.-]*"
-_GIVEN = re.compile(rf"(?is)({_NAME}\s*[=:]|-p(?=.)|.*?://(?:(?=[^/@]*:[^/@]*@)|[^?]*\?)).*")
-_FLAG = re.compile(rf"(?i)-+{_NAME}|-p|-u|--user")
+_NAME = r"(?:pass|pwd|secret|token|key|auth|cred|cookie|bearer)[\w.-]{0,40}"
+_GIVEN = re.compile(
+    # Behind a colon a number is a port.
+    rf"(?is)(-p(?=.)|(?:-u|--user=)(?=.*:)|.*?(?:{_NAME}[\"']?\s*(?:=|:(?!\d|//))"
+    r"|://(?:(?=[^/@\s]{0,99}:[^/@\s]{0,99}@)|(?<=tps://|ttp://)(?=[^/@\s]{0,99}@)|[^?\s]{0,999}\?))).*"
+)
+_FLAG = re.compile(rf"(?i)-[\w.-]{{0,40}}{_NAME}|-p|-u|--user")
 
 
 def edited(before: ScheduleConfig | None, after: ScheduleConfig | None) -> dict[str, list[object]]:
@@ -68,7 +72,12 @@ def _words(words: Sequence[str]) -> Iterator[str]:
     before = ""
     for word in words:
         given = _GIVEN.fullmatch(word)
-        yield HIDDEN if _FLAG.fullmatch(before) else given[1] + HIDDEN if given else word
+        if given and not _FLAG.fullmatch(before):
+            yield given[1] + HIDDEN
+        else:
+            # It may be a text for a shell by itself.
+            parts = word.split()
+            yield HIDDEN if _FLAG.fullmatch(before) or (parts[1:] and list(_words(parts)) != parts) else word
         before = word
 
 

@@ -1,5 +1,6 @@
 """A difference between two definitions shows what a command and a URL are, and no password in them."""
 
+import time
 from dataclasses import replace
 
 import pytest
@@ -21,7 +22,13 @@ COMMAND = ScheduleConfig("a", "@daily", "UTC", "commands", None, runs="command")
         (["curl", "-H", "Authorization: Bearer hunter2"], ["curl", "-H", "Authorization:(hidden)"]),
         (["psql", "postgres://me:hunter2@h/shop"], ["psql", "postgres://(hidden)"]),
         (["curl", "https://h/x?token=hunter2"], ["curl", "https://h/x?(hidden)"]),
+        (["curl", "--header=Authorization: Bearer hunter2"], ["curl", "--header=Authorization:(hidden)"]),
+        (["curl", "-ume:hunter2", "--user=me:hunter2"], ["curl", "-u(hidden)", "--user=(hidden)"]),
+        (["git", "clone", "https://hunter2@h/x"], ["git", "clone", "https://(hidden)"]),
+        (["sh", "-c", "cd /x; PGPASSWORD=hunter2 y"], ["sh", "-c", "cd /x; PGPASSWORD=(hidden)"]),
+        (["sh", "-c", "mysqldump -phunter2 shop"], ["sh", "-c", "(hidden)"]),
         (["pg_dump", "--host=db", "shop"], ["pg_dump", "--host=db", "shop"]),
+        (["curl", "https://auth.h:8443/x", "-s y"], ["curl", "https://auth.h:8443/x", "-s y"]),
     ],
 )
 def test_a_word_that_may_be_a_password_is_hidden(words: list[str], shown: list[str]) -> None:
@@ -34,10 +41,27 @@ def test_a_word_that_may_be_a_password_is_hidden(words: list[str], shown: list[s
     )
 
 
-def test_a_text_for_the_shell_with_a_password_is_hidden_whole() -> None:
-    texts = ("pg_dump shop | gzip", "PGPASSWORD=hunter2 pg_dump shop")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "PGPASSWORD=hunter2 pg_dump shop",
+        "curl -H 'Authorization: Bearer hunter2' https://h/x",
+        'curl --header="X-Api-Key: hunter2" https://h/x',
+        "mysqldump --password 'hunter2' shop",
+    ],
+)
+def test_a_text_for_the_shell_with_a_password_is_hidden_whole(text: str) -> None:
+    texts = ("pg_dump shop | gzip", text)
     one, other = (replace(COMMAND, data={"command": text, "shell": True}) for text in texts)
     assert edited(one, other)["command"] == [texts[0], "(hidden)"]
+
+
+@pytest.mark.parametrize("part", ["://", "key", "a b ", "a://x:", "-"])
+def test_a_long_word_is_looked_through_at_once(part: str) -> None:
+    one, other = (replace(COMMAND, data={"command": [word, "x"]}) for word in ("y", part * 60_000))
+    begin = time.process_time()
+    assert edited(one, other)["command"][0] == ["y", "x"]
+    assert time.process_time() - begin < 10
 
 
 def test_the_query_of_a_url_is_hidden() -> None:
