@@ -128,14 +128,17 @@ class Fire:
 
     def _again(self, attempt: _Attempt, answer: _Answer) -> _Answer:
         """The answer once that is done which had to be first."""
-        if answer[0] == _CANCEL_FIRST:
-            # Between this and the next call another scheduler may fire, or a worker may reserve the task: each call
-            # finds out for itself.
-            Settling(cancelling(self._keep_ms), self._shard, [answer[3].decode()])()
-            answer = self._shard.call("fire", *self._request(attempt))
-        if answer[0] == _REPLAN_FIRST:
-            # Where that moves it the next call says so, and what comes first now.
-            replan(self._shard, [attempt.definition.name])
+        # Each of it once: a line may have its end, and beside it what was made while overlap was "allow".
+        done: set[bytes] = set()
+        while answer[0] in (_CANCEL_FIRST, _REPLAN_FIRST) and answer[3] not in done:
+            done.add(answer[3])
+            if answer[0] == _CANCEL_FIRST:
+                # Between this and the next call another scheduler may fire, or a worker may reserve the task: each
+                # call finds out for itself.
+                Settling(cancelling(self._keep_ms), self._shard, [answer[3].decode()])()
+            else:
+                # Where that moves it the next call says so.
+                replan(self._shard, [attempt.definition.name])
             answer = self._shard.call("fire", *self._request(attempt))
         return answer
 

@@ -364,6 +364,36 @@ def test_replace_cancels_a_task_that_waits_and_waits_for_one_that_runs(
     assert store_counts(app)["cancelled"] == 2
 
 
+@pytest.mark.parametrize("is_planned_anew", [False, True])
+def test_replace_cancels_the_end_of_a_line_and_what_was_made_beside_it_at_once(
+    app: App,
+    clock: FixedClock,
+    passes: Passes,
+    worker: Hands,
+    caplog: pytest.LogCaptureFixture,
+    is_planned_anew: bool,
+) -> None:
+    create(app, overlap="queue")
+    app.schedules.trigger("report")
+    waiting = app.schedules.trigger("report")
+    worker.complete(*worker.reserve(1))
+    passes()
+    app.schedules.change("report", overlap="allow")
+    beside = app.schedules.trigger("report")
+    app.schedules.change("report", overlap="replace")
+    clock.pass_ms(HOUR_MS - 1)
+    passes()
+    shard = app.store.shards[0]
+    if is_planned_anew:
+        shard.command("HDEL", shard.keys.schedule("report"), "rules")
+    # Now the tick alone is due.
+    clock.pass_ms(1)
+    passes()
+    assert caplog.messages == []
+    assert {app.get(task).state for task in (waiting, beside)} == {"cancelled"}
+    assert planned(worker.reserve(5)) == [HOUR_MS]
+
+
 def test_a_trigger_runs_now_with_an_identity_of_its_own_and_moves_no_tick(
     app: App, clock: FixedClock, run: Callable[[], list[Task]]
 ) -> None:
