@@ -74,11 +74,13 @@ def _fixed(offset: re.Match[str]) -> str:
 
 def _nearest(key: str) -> str:
     text = key[:40].lower().replace(" ", "_")
-    if text not in _compared:
+    found = _compared.get(text)
+    if found is None:
         if len(_compared) >= _MOST_COMPARED:
             return _UNKNOWN
-        _compared[text] = _close_to(text)
-    return _compared[text]
+        # Not looked up again: another thread may begin a file meanwhile.
+        found = _compared[text] = _close_to(text)
+    return found
 
 
 def _close_to(text: str) -> str:

@@ -401,3 +401,15 @@ def test_a_misspelt_zone_is_compared_once_and_of_many_only_the_first_of_each_fil
         faults(tmp_path, {f"s{at}": ["every: 1h", f"timezone: Mars/Base{at}"] for at in range(1, 30)})
         faults(tmp_path, {f"s{at}": ["every: 1h", f"timezone: Mars/Base{at}"] for at in range(1, 100)})
     assert len(compared) == 1 + 2 * (29 + 48)
+
+
+def test_a_misspelt_zone_is_told_though_another_thread_begins_a_file_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Shared(dict[str, str]):
+        def __setitem__(self, text: str, found: str) -> None:
+            super().__setitem__(text, found)
+            zonenames.begin_file()
+
+    monkeypatch.setattr(zonenames, "_compared", Shared())
+    assert zonenames.advice("Europe/Berln") == "did you mean Europe/Berlin?"
