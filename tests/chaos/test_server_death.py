@@ -39,19 +39,21 @@ def test_no_acknowledged_task_is_lost_with_a_server_that_is_killed_under_load(
     first_run_ms = []
     with ThreadPoolExecutor(2) as pool:
         producing = [pool.submit(produce, own_crew, n, ended) for n in range(2)]
-        for _ in range(3):
-            pause(chance.uniform(0.8, 1.6))
-            own.kill()
-            pause(chance.uniform(0.1, 1))
-            own.start()
-            back_ms = host_now_ms()
-            found = eventually(
-                lambda back_ms=back_ms: [run for run in own_crew.runs() if run.began_ms >= back_ms],  # type: ignore[misc]
-                20,
-            )
-            began_ms = found[0].began_ms
-            first_run_ms.append(began_ms - back_ms - stood.ms(back_ms, began_ms))
-        ended.set()
+        try:
+            for _ in range(3):
+                pause(chance.uniform(0.8, 1.6))
+                own.kill()
+                pause(chance.uniform(0.1, 1))
+                own.start()
+                back_ms = host_now_ms()
+                found = eventually(
+                    lambda back_ms=back_ms: [run for run in own_crew.runs() if run.began_ms >= back_ms],  # type: ignore[misc]
+                    20,
+                )
+                began_ms = found[0].began_ms
+                first_run_ms.append(began_ms - back_ms - stood.ms(back_ms, began_ms))
+        finally:
+            ended.set()
         ids = {task_id for made in producing for task_id in made.result(30)}
     own_crew.wait_for(60, done=len(ids))
     runs = own_crew.runs()
