@@ -15,6 +15,7 @@ TASKS = 100_000
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("instants", [1, 1000])
 def test_a_hundred_thousand_tasks_of_one_second_are_reservable_at_once_and_stall_nobody(
     valkey: RedisServer,

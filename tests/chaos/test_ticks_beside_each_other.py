@@ -199,6 +199,7 @@ class Scene:
         return list(range(1, (next_ms - self.start_ms) // HOUR_MS))
 
 
+@pytest.mark.timeout(300 + 4 * SCENES)
 def test_each_tick_of_a_schedule_is_decided_about_once_whatever_is_done_to_it_meanwhile(stage: Stage) -> None:
     for seed in range(SCENES):
         stage.clock.ms += -stage.clock.ms % HOUR_MS

@@ -173,6 +173,10 @@ class Deployment:
     def journal(self, unit: str = "*") -> str:
         return self.run("journalctl", "--no-pager", "--output=cat", f"--unit={unit}")
 
+    def tells(self, unit: str, sentence: str) -> None:
+        """Wait until it is in the journal, where it comes some time after it was said."""
+        eventually(lambda: sentence in self.journal(unit), what=f"{sentence!r} of {unit}")
+
     def processes(self) -> list[int]:
         """All that run as the user oncue, as the machine counts."""
         uid = self.machine.path("/var/lib/oncue").stat().st_uid

@@ -31,10 +31,6 @@ def becomes_active(deployed: Deployment, name: str, timeout_s: float = 10) -> No
     eventually(lambda: names(deployed) == {name}, timeout_s, what=f"{name} as the only schedule")
 
 
-def tells(deployed: Deployment, unit: str, sentence: str) -> None:
-    eventually(lambda: sentence in deployed.journal(unit), what=f"{sentence!r} of {unit}")
-
-
 def fired(deployed: Deployment, name: str) -> int:
     return deployed.app.schedules.get(name).fired
 
@@ -56,8 +52,8 @@ def test_a_broken_file_changes_nothing_and_the_journal_says_why(watched: Deploym
     becomes_active(watched, "good")
     watched.write_schedules("good: {every: 1s, queue: emails", "bad: [")
     for unit in SCHEDULERS:
-        tells(watched, unit, "what was in force stays in force")
-        assert "/etc/oncue/oncue.yaml:4:9: this '{' is not closed" in watched.journal(unit)
+        watched.tells(unit, "what was in force stays in force")
+        watched.tells(unit, "/etc/oncue/oncue.yaml:4:9: this '{' is not closed")
     before = fired(watched, "good")
     eventually(lambda: fired(watched, "good") > before, what="one more tick")
     assert names(watched) == {"good"}

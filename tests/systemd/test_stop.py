@@ -47,9 +47,7 @@ def test_a_task_that_does_not_end_is_handed_back(deployed: Deployment) -> None:
     deployed.noted("began", task)
     assert STOP_TIMEOUT_S <= stop_s(deployed, WORKER) < STOP_TIMEOUT_S + 5
     assert deployed.show(WORKER, *ENDED) == WELL
-    assert f"1 tasks did not finish within {STOP_TIMEOUT_S} s and were handed back" in deployed.journal(
-        WORKER
-    )
+    deployed.tells(WORKER, f"1 tasks did not finish within {STOP_TIMEOUT_S} s and were handed back")
     known = deployed.app.get(task)
     assert (known.state, known.failed, known.lost) == ("ready", 0, 0)
     # Neither the stopper nor what the handler has started.
