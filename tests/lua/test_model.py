@@ -532,6 +532,7 @@ class ShardMachine(Line):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_no_walk_through_the_states_loses_or_doubles_a_task(valkey: Server, namespace: str) -> None:
     client = valkey.client()
 
@@ -555,6 +556,7 @@ def test_no_walk_through_the_states_loses_or_doubles_a_task(valkey: Server, name
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_no_long_life_of_a_shard_loses_or_doubles_a_task(valkey: Server, namespace: str) -> None:
     client = valkey.client()
 
