@@ -16,7 +16,7 @@ import pytest
 from bench import processes, server, session
 from bench.environment import Place
 from bench.session import PeerFailed, Session
-from tests.support.processes import Process
+from tests.support.processes import Process, has_ended, words_of
 from tests.support.servers import RedisServer
 from tests.support.waiting import eventually
 
@@ -67,13 +67,11 @@ def test_a_run_that_is_broken_off_ends_at_once_and_leaves_no_process(
 ) -> None:
     run = bench("--only", "idle", "--peers", "oncue")
     # All four workers of the measurement, whose next step is a rest of eight seconds and one of fifteen.
-    eventually(lambda: sum("worker" in words(child) for child in children(run)) == 4, 90, "four workers")
+    eventually(lambda: sum("worker" in words_of(child) for child in children(run)) == 4, 90, "four workers")
     started = children(run)
     run.child.send_signal(number)
     run.wait(5)
-    eventually(
-        lambda: not any(is_alive(process) for process in started), what="the end of all that was started"
-    )
+    eventually(lambda: all(has_ended(process) for process in started), what="the end of all that was started")
     assert number == signal.SIGKILL or not list((tmp_path / "tmp").iterdir())
 
 
@@ -82,20 +80,6 @@ def children(run: Process) -> list[psutil.Process]:
         return run.children()
     except psutil.NoSuchProcess:
         return []
-
-
-def words(process: psutil.Process) -> list[str]:
-    try:
-        return process.cmdline()
-    except psutil.NoSuchProcess:
-        return []
-
-
-def is_alive(process: psutil.Process) -> bool:
-    try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
 
 
 def test_a_client_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,7 +146,7 @@ def test_what_a_dead_member_left_in_its_group_ends_when_it_is_buried(tmp_path: P
     left = psutil.Process(int((tmp_path / "left").read_text()))
     assert group.bury() == 1
     assert member.returncode == 3
-    eventually(lambda: not is_alive(left))
+    eventually(lambda: has_ended(left))
 
 
 def start(where: Path, *command: str) -> subprocess.Popen[bytes]:

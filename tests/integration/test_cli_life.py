@@ -16,6 +16,7 @@ from tests.support.commands import Ended, ended
 from tests.support.processes import Process
 from tests.support.product import Hands
 from tests.support.servers import RedisServer
+from tests.support.terminal import all_shown
 
 Start = Callable[..., Process]
 Run = Callable[..., Ended]
@@ -117,10 +118,9 @@ def test_a_terminal_is_asked_and_sees_how_far_it_is(app: App) -> None:
             end = subprocess.run(
                 command, stdin=theirs, stderr=theirs, stdout=subprocess.PIPE, env=env, check=False, timeout=60
             )
-            seen = os.read(ours, 65536)
         finally:
+            seen = all_shown(ours, theirs)
             os.close(ours)
-            os.close(theirs)
         assert (end.returncode, b"1200 tasks will be cancelled for good. Go on? [y/N]" in seen) == (
             code,
             True,

@@ -14,7 +14,7 @@ from oncue import App, BadInput
 from oncue.common.clock import monotonic_s
 from oncue.common.task import TaskInfo
 from oncue.worker.worker import Worker
-from tests.support.processes import Process
+from tests.support.processes import Process, has_ended, words_of
 from tests.support.product import app_on, opened
 from tests.support.servers import RedisServer
 from tests.support.waiting import eventually, pause
@@ -104,12 +104,12 @@ def start(run_oncue: Start, tmp_path: Path, valkey: RedisServer, namespace: str)
 
 def children(process: Process) -> list[psutil.Process]:
     """Those that run handlers."""
-    return [child for child in process.children() if "oncue.worker.child" in child.cmdline()]
+    return [child for child in process.children() if "oncue.worker.child" in words_of(child)]
 
 
 def stopper(process: Process) -> psutil.Process:
     def look() -> psutil.Process | None:
-        return next((one for one in process.children() if "stopperprocess" in " ".join(one.cmdline())), None)
+        return next((one for one in process.children() if "stopperprocess" in " ".join(words_of(one))), None)
 
     return eventually(look)
 
@@ -202,7 +202,7 @@ def test_children_end_with_their_worker_whatever_they_do(
     child = psutil.Process(int(process.wait_for_line(r"hangs in (\d+)")[1]))
     os.kill(process.pid, number)
     process.wait()
-    eventually(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE, 5)
+    eventually(lambda: has_ended(child))
     if number == signal.SIGTERM:
         assert (app.get(task_id).state, app.get(task_id).attempts) == ("ready", 0)
 
@@ -211,10 +211,9 @@ def test_a_handler_that_ignores_everything_cannot_stop_a_worker_from_stopping(st
     process = start("--stop-timeout-s", "0.3")
     task_id = app.schedule_task(None, 1, "deaf")
     process.wait_for_line("deaf has begun")
-    began = monotonic_s()
     process.term()
+    # The handler itself would go on for ever.
     assert process.wait() == 0
-    assert monotonic_s() - began < 5
     assert (app.get(task_id).state, app.get(task_id).attempts) == ("ready", 0)
 
 
@@ -228,9 +227,10 @@ def test_a_handler_that_keeps_the_interpreter_cannot_stop_a_worker_from_stopping
     began = monotonic_s()
     process.term()
     assert process.wait() == -signal.SIGKILL
-    assert 0.5 <= monotonic_s() - began < 1.5
+    # By itself it would go on for longer than anybody waits.
+    assert monotonic_s() - began >= 0.5
     process.wait_for_line("does not react")
-    eventually(lambda: not last_resort.is_running() or last_resort.status() == psutil.STATUS_ZOMBIE)
+    eventually(lambda: has_ended(last_resort))
 
 
 def test_a_second_signal_ends_a_worker_whose_handler_keeps_the_interpreter(start: Start, app: App) -> None:
@@ -240,7 +240,7 @@ def test_a_second_signal_ends_a_worker_whose_handler_keeps_the_interpreter(start
     process.term()
     # Two of the same signal are one while the first is pending; another number is not.
     process.child.send_signal(signal.SIGINT)
-    assert process.wait(5) == -signal.SIGKILL
+    assert process.wait() == -signal.SIGKILL
 
 
 def test_a_worker_that_still_hands_back_is_not_killed_for_that(
@@ -282,7 +282,7 @@ def test_a_worker_that_has_run_nothing_has_no_stopper_and_the_stopper_ends_with_
     finished(app, app.schedule_task(None, 1, "plain"))
     last_resort = stopper(process)
     process.kill()
-    eventually(lambda: not last_resort.is_running() or last_resort.status() == psutil.STATUS_ZOMBIE)
+    eventually(lambda: has_ended(last_resort))
 
 
 def test_a_worker_without_children_refuses_such_a_handler(valkey: RedisServer, namespace: str) -> None:

@@ -11,7 +11,7 @@ import pytest
 import redis
 
 from tests.support.servers import Cluster, Monitor, RedisServer, SentinelSet, Server
-from tests.support.waiting import eventually
+from tests.support.waiting import eventually, pause
 
 
 def test_each_kind_of_server_starts_empty_and_takes_writes(server: Server, namespace: str) -> None:
@@ -89,7 +89,7 @@ def test_a_restart_keeps_the_data_also_without_aof(tmp_path: Path) -> None:
 
 def test_a_paused_server_holds_its_connections_and_answers_later(tmp_path: Path) -> None:
     with RedisServer("valkey", tmp_path) as server:
-        client = server.client(timeout_s=0.2)
+        client = server.client(timeout_s=1)
         client.ping()
         server.pause()
         with pytest.raises(redis.TimeoutError):
@@ -108,6 +108,16 @@ def test_a_failover_swaps_primary_and_replica_and_keeps_the_data(tmp_path: Path)
         assert servers.client().get("k") == b"v"
         with pytest.raises(redis.ReadOnlyError):
             old.client().set("k", "w")
+
+
+def test_waiting_looks_once_more_when_its_time_is_over_however_long_a_look_took() -> None:
+    def look() -> bool:
+        looks.append(time.monotonic())
+        pause(0.1)
+        return len(looks) == 2
+
+    looks: list[float] = []
+    assert eventually(look, 0.05)
 
 
 def test_waiting_gives_the_answer_or_says_what_was_missing() -> None:

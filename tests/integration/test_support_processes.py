@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.support.processes import Process
+from tests.support.processes import Process, has_ended, words_of
 from tests.support.waiting import eventually
 
 _PYTHON = (sys.executable, "-c")
@@ -57,7 +57,22 @@ def test_the_end_takes_the_children_along(tmp_path: Path) -> None:
     with Process([parent], tmp_path / "output", command=_PYTHON) as process:
         process.wait_for_line("pid here")
         (child,) = process.children()
-    eventually(lambda: not psutil.pid_exists(child.pid) or child.status() == psutil.STATUS_ZOMBIE)
+    eventually(lambda: has_ended(child))
+
+
+def test_the_end_of_a_process_is_told_also_where_it_comes_between_two_looks(
+    waiting: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = psutil.Process(waiting.pid)
+    assert not has_ended(process)
+    assert words_of(process)[-1] == _WAITING
+    waiting.child.kill()
+    eventually(lambda: has_ended(process), what="a zombie")
+    waiting.wait()
+    assert has_ended(process)
+    monkeypatch.setattr(process, "is_running", lambda: True)
+    assert has_ended(process)
+    assert words_of(process) == []
 
 
 def test_servers_end_also_when_the_tests_die_without_a_last_word(tmp_path: Path) -> None:

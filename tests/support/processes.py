@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import signal
@@ -124,7 +125,7 @@ class Process:
         children.end(self._child)
         for process in self._orphans:
             # psutil compares the start time, so a pid that was given to another process meanwhile is left alone.
-            if process.is_running():
+            with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
 
     def __enter__(self) -> Self:
@@ -134,6 +135,22 @@ class Process:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.end()
+
+
+def has_ended(process: psutil.Process) -> bool:
+    """Also of one that nobody has waited for yet, and of one that goes while it is looked at."""
+    try:
+        return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+def words_of(process: psutil.Process) -> list[str]:
+    """The command line; none of a process that has ended."""
+    try:
+        return process.cmdline()
+    except psutil.NoSuchProcess:
+        return []
 
 
 def _environment() -> dict[str, str]:

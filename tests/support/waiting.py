@@ -17,11 +17,14 @@ _never = threading.Event()
 def eventually(condition: Callable[[], T | None], timeout_s: float = 10, what: str = "the condition") -> T:
     """Call `condition` until its answer is truthy and return that; AssertionError after `timeout_s` seconds."""
     deadline = time.monotonic() + timeout_s
-    while not (answer := condition()):
-        if time.monotonic() > deadline:
+    while True:
+        # Seen before the look: a machine that stands still through all the time has had no look after that yet.
+        is_last = time.monotonic() > deadline
+        if answer := condition():
+            return answer
+        if is_last:
             raise AssertionError(f"{what}: not within {timeout_s} s, last answer {answer!r}")
         pause(_PAUSE_S)
-    return answer
 
 
 def pause(seconds: float) -> None:
