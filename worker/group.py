@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from oncue.common.clock import monotonic_s
 from oncue.common.wait import Nudge
+from oncue.worker.keeper import place_of_variables
 
 _CHUNK = 65_536
 _KEEPER = Path(__file__).with_name("keeper.py")
@@ -89,7 +90,7 @@ class Keeper:
         null = subprocess.DEVNULL
         # A session of its own: Ctrl-C at a terminal is not meant for it.
         return subprocess.Popen(
-            [sys.executable, "-I", "-S", str(_KEEPER), "=".join(self.mark)],
+            [sys.executable, "-I", "-S", str(_KEEPER), "=".join(self.mark), place_of_variables()],
             stdin=subprocess.PIPE,
             stdout=null,
             stderr=null,
