@@ -19,8 +19,9 @@ from oncue.common import record
 from oncue.common.task import instant
 from tests.support.commands import Ended, ended
 from tests.support.processes import Process
-from tests.support.product import Hands
+from tests.support.product import MINUTE_MS, FixedClock, Hands, opened
 from tests.support.servers import RedisServer
+from tests.support.terminal import all_shown
 
 Start = Callable[..., Process]
 Run = Callable[..., Ended]
@@ -76,14 +77,17 @@ def test_times_and_data_arrive_as_written(
         assert (known.id, known.priority) == ("mine", 9)
 
 
-def test_all_that_a_schedule_call_takes_can_be_said(oncue: Run, app: App) -> None:
+def test_all_that_a_schedule_call_takes_can_be_said(
+    oncue: Run, app: App, valkey: RedisServer, namespace: str
+) -> None:
     own = ("--timeout", "90s", "--retry", '{"max_attempts": 2}')
     said = oncue("schedule", "q", "1", "--in", "1h", "--expires-in", "2h", *own, "--json").json["id"]
     (shard,) = app.store.shards
     known = record.unpack(shard.command("HGET", shard.keys.records, said))
     assert known.options == {"timeout_s": 90, "retry": {"max_attempts": 2}}
-    late = oncue("schedule", "late", "1", "--expires-in", "1ms").output.strip()
-    assert Hands(app.store, ["late"]).reserve() == []
+    late = oncue("schedule", "late", "1", "--expires-in", "1m").output.strip()
+    with opened(valkey, namespace, clock=FixedClock(app.store.now_anywhere_ms() + MINUTE_MS)) as later:
+        assert Hands(later, ["late"]).reserve() == []
     assert app.get(late).reason == "expired"
     assert oncue("schedule", "q", "1", "--expires", "2100-01-01T00:00:00Z", "--at", "4102444801").code == 2
     # No replica is there to have it.
@@ -240,10 +244,9 @@ def test_a_terminal_gets_a_table_of_its_width(valkey: RedisServer, namespace: st
         env = {**os.environ, "ONCUE_URL": valkey.url, "TERM": "xterm", "COLUMNS": "60"}
         command = [sys.executable, "-m", "oncue", "doctor"]
         code = subprocess.run(command, stdout=theirs, env=env, check=False, timeout=30).returncode
-        text = os.read(ours, 65536).decode()
     finally:
+        text = all_shown(ours, theirs).decode()
         os.close(ours)
-        os.close(theirs)
     assert code == 1
     assert "\x1b[1m" in text
     assert max(len(line) for line in text.replace("\x1b[1m", "").replace("\x1b[0m", "").splitlines()) <= 60
