@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import pytest
@@ -14,6 +15,8 @@ from tests.support.monitor import Monitor
 from tests.support.product import app_on, opened, running
 from tests.support.servers import RedisServer, Server
 from tests.support.waiting import eventually
+
+CutOff = Callable[[], AbstractContextManager[None]]
 
 
 @pytest.fixture(scope="module")
@@ -34,9 +37,29 @@ def linked(replica: RedisServer) -> bool:
 def app(
     pair: tuple[RedisServer, RedisServer], namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[App]:
-    monkeypatch.setattr(durability, "CONFIRM_S", 0.5)
+    # A disk or a processor that others use as well may take its time; a command's own time-out is not much longer.
+    monkeypatch.setattr(durability, "CONFIRM_S", 4)
     with opened(pair[0], namespace) as store:
         yield app_on(store)
+
+
+@pytest.fixture
+def cut_off(pair: tuple[RedisServer, RedisServer], monkeypatch: pytest.MonkeyPatch) -> CutOff:
+    """While it lasts the replica answers nothing, which is noticed soon."""
+
+    @contextmanager
+    def paused() -> Iterator[None]:
+        _, replica = pair
+        with monkeypatch.context() as patch:
+            patch.setattr(durability, "CONFIRM_S", 0.5)
+            replica.pause()
+            try:
+                yield
+            finally:
+                replica.resume()
+        eventually(lambda: linked(replica), 20, "the replica's link")
+
+    return paused
 
 
 def test_a_call_returns_when_the_replica_has_the_task(
@@ -54,72 +77,53 @@ def test_a_call_returns_when_the_replica_has_the_task(
 
 @pytest.mark.parametrize("more", [{"id": "mine"}, {"id": "u", "unique": "K"}, {"id": "d", "debounce": "K"}])
 def test_a_replica_that_is_cut_off_is_told_of_and_the_same_id_makes_one_task(
-    app: App, pair: tuple[RedisServer, RedisServer], more: dict[str, str]
+    app: App, cut_off: CutOff, more: dict[str, str]
 ) -> None:
-    _, replica = pair
-    replica.pause()
-    try:
+    with cut_off():
         for _ in range(2):
             # Written the first time; the repeated call, which writes no task, is not confirmed either.
             with pytest.raises(
                 StoreUnavailable, match="written, but not confirmed by 1 replicas within 0.5 s"
             ):
                 app.schedule_task(4e9, 1, durability="replicas:1", **more)  # type: ignore[arg-type]
-    finally:
-        replica.resume()
-    eventually(lambda: linked(replica), 20, "the replica's link")
     eventually(lambda: confirmed(app, more), 20, "a confirmation")
     assert app.store.counts()["default"]["delayed"] == 1
 
 
 def test_an_unconfirmed_task_that_has_run_meanwhile_is_found_by_the_id_that_the_error_carries(
-    app: App, pair: tuple[RedisServer, RedisServer]
+    app: App, cut_off: CutOff
 ) -> None:
-    _, replica = pair
     ran: list[str] = []
-    with running(app.store, handlers={"default": lambda task: ran.append(task.id)}):
-        replica.pause()
-        try:
-            with pytest.raises(NotDurable, match="written, but not confirmed by 1 replicas") as caught:
-                app.schedule_task(None, 1, durability="replicas:1")
-            task_id = caught.value.id
-            assert f"task {task_id} is written" in str(caught.value)
-            eventually(lambda: app.get(task_id).state == "done", 20)
-        finally:
-            replica.resume()
+    with running(app.store, handlers={"default": lambda task: ran.append(task.id)}), cut_off():
+        with pytest.raises(NotDurable, match="written, but not confirmed by 1 replicas") as caught:
+            app.schedule_task(None, 1, durability="replicas:1")
+        task_id = caught.value.id
+        assert f"task {task_id} is written" in str(caught.value)
+        eventually(lambda: app.get(task_id).state == "done", 20)
     assert ran == [task_id]
 
 
 @pytest.mark.parametrize("more", [{}, {"unique": "K"}, {"debounce": "K", "max_wait_s": 1e6}])
 def test_an_unconfirmed_task_that_waits_is_confirmed_by_the_same_call_with_its_id(
-    app: App, pair: tuple[RedisServer, RedisServer], more: dict[str, Any]
+    app: App, cut_off: CutOff, more: dict[str, Any]
 ) -> None:
-    _, replica = pair
-    replica.pause()
-    try:
+    with cut_off():
         with pytest.raises(NotDurable) as caught:
             app.schedule_task(4e9, 1, durability="replicas:1", **more)
         # What a debounced call asks about on its way has written nothing that there were to be confirmed.
         assert app.get(caught.value.id).state == "delayed"
-    finally:
-        replica.resume()
-    eventually(lambda: linked(replica), 20, "the replica's link")
     eventually(lambda: confirmed(app, {**more, "id": caught.value.id}), 20, "a confirmation")
     assert app.store.counts()["default"]["delayed"] == 1
 
 
-def test_the_error_of_many_tasks_carries_the_ids_of_all(
-    app: App, pair: tuple[RedisServer, RedisServer]
-) -> None:
-    _, replica = pair
-    replica.pause()
-    try:
-        with pytest.raises(NotDurable, match="500 tasks, the first of them mine, are written") as caught:
-            app.schedule_many(
-                [NewTask(4e9, n, id="mine" if n == 0 else None) for n in range(700)], durability="replicas:1"
-            )
-    finally:
-        replica.resume()
+def test_the_error_of_many_tasks_carries_the_ids_of_all(app: App, cut_off: CutOff) -> None:
+    with (
+        cut_off(),
+        pytest.raises(NotDurable, match="500 tasks, the first of them mine, are written") as caught,
+    ):
+        app.schedule_many(
+            [NewTask(4e9, n, id="mine" if n == 0 else None) for n in range(700)], durability="replicas:1"
+        )
     ids = caught.value.ids
     assert (len(set(ids)), ids[0]) == (700, "mine")
     assert app.get(ids[499]).data == 499
@@ -152,10 +156,10 @@ def test_a_call_returns_when_the_task_is_on_the_disk(
 
 
 def test_the_many_of_the_default_app_may_wait_too(
-    pair: tuple[RedisServer, RedisServer], namespace: str, monkeypatch: pytest.MonkeyPatch
+    app: App, pair: tuple[RedisServer, RedisServer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with opened(pair[0], namespace) as store, Monitor(pair[0]) as seen:
-        monkeypatch.setattr(oncue, "_app", app_on(store))
+    monkeypatch.setattr(oncue, "_app", app)
+    with Monitor(pair[0]) as seen:
         oncue.schedule_many([NewTask(4e9, 1)], durability="aof")
     assert [one.args[:2] for one in seen.commands if one.command == "WAITAOF"] == [("1", "0")]
 
