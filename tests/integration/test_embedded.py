@@ -18,7 +18,7 @@ import redis
 from oncue.common import embedded as embedded_module
 from oncue.common.embedded import EmbeddedValkey, find_running, state_dir
 from oncue.common.errors import BadInput, StoreUnavailable
-from tests.support.processes import Process
+from tests.support.processes import Process, has_ended
 from tests.support.servers import RedisServer
 from tests.support.waiting import eventually
 
@@ -144,8 +144,9 @@ def test_a_server_that_outlived_its_up_is_adopted_with_its_data_and_ended(
     up.kill()
     with EmbeddedValkey(data_dir) as server:
         assert server.pid == pid
+        orphan = psutil.Process(pid)
         _client(server).set("k", "v")
-    eventually(lambda: not psutil.pid_exists(pid))
+    eventually(lambda: has_ended(orphan))
     with EmbeddedValkey(data_dir) as server:
         assert server.pid != pid
         assert _client(server).get("k") == b"v"
@@ -167,9 +168,10 @@ def test_a_frozen_server_of_an_earlier_up_is_never_joined_by_a_second(
     pid = _server_pid(up)
     os.kill(pid, signal.SIGSTOP)
     up.kill()
-    monkeypatch.setattr(embedded_module, "_ANSWER_TIMEOUT_S", 0.1)
-    with pytest.raises(StoreUnavailable, match=r"an earlier .* is still using .* end that process"):
-        EmbeddedValkey(data_dir).start(timeout_s=0.2)
+    with monkeypatch.context() as patch:
+        patch.setattr(embedded_module, "_ANSWER_TIMEOUT_S", 0.1)
+        with pytest.raises(StoreUnavailable, match=r"an earlier .* is still using .* end that process"):
+            EmbeddedValkey(data_dir).start(timeout_s=0.2)
     os.kill(pid, signal.SIGCONT)
     with EmbeddedValkey(data_dir) as server:
         assert server.pid == pid
@@ -183,13 +185,13 @@ def test_loading_may_take_longer_than_the_time_for_an_answer(
         for n in range(6000):
             pipeline.set(f"k{n}", n)
         pipeline.execute()
-    # 200 us for each key: over a second, in which the server answers LOADING five times.
-    monkeypatch.setattr(embedded_module, "_SETTINGS", {**embedded_module._SETTINGS, "key-load-delay": "200"})
+    # 500 us for each key: over three seconds, in which the server answers LOADING five times.
+    monkeypatch.setattr(embedded_module, "_SETTINGS", {**embedded_module._SETTINGS, "key-load-delay": "500"})
     begun = time.monotonic()
     server = EmbeddedValkey(data_dir)
     try:
-        server.start(timeout_s=0.6)
-        assert time.monotonic() - begun > 1.2
+        server.start(timeout_s=2.4)
+        assert time.monotonic() - begun > 3
         assert _client(server).dbsize() == 6000
     finally:
         server.stop()
@@ -274,11 +276,14 @@ def test_a_pointer_to_a_dead_socket_is_no_error(tmp_path: Path) -> None:
 
 
 def test_a_look_for_a_running_server_costs_next_to_nothing_when_none_runs() -> None:
-    begun = time.perf_counter()
-    for _ in range(1000):
-        find_running()
-    # 20 us each; ten times that is left for a busy machine.
-    assert time.perf_counter() - begun < 0.2
+    def took_s() -> float:
+        begun = time.perf_counter()
+        for _ in range(1000):
+            find_running()
+        return time.perf_counter() - begun
+
+    # 20 us each; ten times that is left for a busy machine, and the best of some for one that stands still.
+    assert min(took_s() for _ in range(5)) < 0.2
 
 
 def test_a_home_that_cannot_be_written_does_not_keep_the_server_from_starting(

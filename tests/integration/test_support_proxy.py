@@ -72,7 +72,7 @@ def test_the_reply_of_a_blocking_command_is_cut_when_it_comes(proxy: Proxy, valk
 
 
 def test_swallowed_connections_stay_open_and_dead_while_new_ones_may_work(proxy: Proxy) -> None:
-    client = _client(proxy, timeout_s=0.2)
+    client = _client(proxy, timeout_s=1)
     client.ping()
     proxy.swallow(new_too=False)
     with pytest.raises(redis.TimeoutError):

@@ -56,8 +56,8 @@ def test_a_nudge_before_the_wait_ends_it_once(waiter: Waiter) -> None:
         waiter.nudge.send()
     waiter.send()
     began = monotonic_s()
-    assert waiter.read.wait(began + 5) is NOTHING
-    assert monotonic_s() - began < 1
+    assert waiter.read.wait(began + 20) is NOTHING
+    assert monotonic_s() - began < 10
     assert waiter.read.wait(began + 0.05) is NOTHING  # all three counted as one
     assert monotonic_s() >= began + 0.05
 
@@ -95,8 +95,9 @@ def test_a_wait_ends_at_its_instant_never_before_and_a_moment_after(waiter: Wait
         assert waiter.read.wait(until) is NOTHING
         late_ms.append((monotonic_s() - until) * 1000)
     assert min(late_ms) >= 0
-    # A quarter of them, because the machine may be busy with other tests; a server's own end comes some 50 ms late.
-    assert quantiles(late_ms)[0] < 1
+    # The best of them, and a quarter of them, because the machine may be busy; a server's own end comes some 50 ms late.
+    assert min(late_ms) < 1
+    assert quantiles(late_ms)[0] < 25
 
 
 def test_an_instant_in_the_past_still_takes_news_that_is_there(waiter: Waiter, valkey: RedisServer) -> None:
@@ -115,17 +116,19 @@ def test_a_block_without_news_says_so_and_proves_the_link(waiter: Waiter) -> Non
 def test_a_silent_link_is_given_up_after_block_and_grace(
     valkey: RedisServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(wait, "BLOCK_S", 0.3)
+    # Time enough to cut the link off before the server's own end of the block comes.
+    monkeypatch.setattr(wait, "BLOCK_S", 2)
     monkeypatch.setattr(wait, "GRACE_S", 0.2)
     with Proxy(valkey.url) as proxy:
         waiter = Waiter(proxy)
-        waiter.send(0.3)
+        waiter.send(2)
         eventually(lambda: blocked(valkey))
         began = monotonic_s()
         proxy.swallow()
-        with pytest.raises(LinkDown, match="no sign of life for 0.5 s"):
+        with pytest.raises(LinkDown, match="no sign of life for 2.2 s"):
             waiter.read.wait(None)
-        assert monotonic_s() - began < 1
+        # And not of the minute that is usual.
+        assert monotonic_s() - began < 10
         assert not waiter.read.is_open
         proxy.resume()
         waiter.send(0.05)

@@ -292,14 +292,14 @@ def test_tasks_of_a_page_go_out_together(store: Store, valkey: RedisServer, cloc
 def test_a_connection_that_gave_no_answer_in_time_is_closed(
     store: Store, proxy: Proxy, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(link, "COMMAND_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(link, "COMMAND_TIMEOUT_S", 1)
     store.link.execute_command("PING")
     before = proxy.connections
     proxy.swallow()
     with pytest.raises(TimedOut, match="waiting for the reply"):
         store.link.execute_command("ECHO", "late")
     proxy.resume()
-    eventually(lambda: proxy.connections < before, 5)
+    eventually(lambda: proxy.connections < before)
     assert store.link.execute_command("ECHO", "mine") == b"mine"
 
 

@@ -18,6 +18,10 @@ from tests.support.waiting import eventually, pause
 IDLE_S = 6
 """Longer than redis-py 8 waits for a reply unless told otherwise."""
 
+MOST_MS = 50
+"""How long a task may wait for a worker after that, at the best of some times: a machine may be busy at any one."""
+TIMES = 3
+
 
 @dataclass
 class At:
@@ -49,13 +53,16 @@ def main(url: str, namespace: str, shards: str) -> None:
             for name in ("now", "later"):
                 eventually(lambda name=name: app.get(name).state == "done", 10)  # type: ignore[misc]
             assert app.get("now").failed == 1
-            pause(IDLE_S)
-            scheduled_at = monotonic_s()
-            app.schedule_task(None, 1, id="after")
-            eventually(lambda: "after" in began, 5)
-    print(
-        f"redis-py {redis.__version__} woke in {(began['after'] - scheduled_at) * 1000:.1f} ms, all went well"
-    )
+            took_ms = [MOST_MS + 1.0]
+            for n in range(TIMES):
+                if min(took_ms) >= MOST_MS:
+                    pause(IDLE_S)
+                    scheduled_at = monotonic_s()
+                    app.schedule_task(None, 1, id=f"after{n}")
+                    eventually(lambda n=n: f"after{n}" in began, 10)  # type: ignore[misc]
+                    took_ms.append((began[f"after{n}"] - scheduled_at) * 1000)
+    assert min(took_ms) < MOST_MS, took_ms
+    print(f"redis-py {redis.__version__} woke in {min(took_ms):.1f} ms, all went well")
 
 
 if __name__ == "__main__":
