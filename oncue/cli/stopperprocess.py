@@ -13,8 +13,8 @@ import sys
 import time
 
 STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-GRACE_S = 0.5
-"""How long the worker has to show, after its time is over, that it still can: some turns of a busy interpreter."""
+GRACE_S = 2.0
+"""How long the worker has to show, after its time is over, that it still can: a machine may stand still for a second."""
 
 
 def main(pid: int, nudge: int, stop_s: float, hand_back_s: float) -> None:

@@ -233,6 +233,19 @@ def test_a_handler_that_keeps_the_interpreter_cannot_stop_a_worker_from_stopping
     eventually(lambda: has_ended(last_resort))
 
 
+def test_a_worker_that_stood_still_while_it_was_to_stop_is_not_killed_for_that(start: Start, app: App) -> None:
+    process = start("--stop-timeout-s", "0.2")
+    task_id = app.schedule_task(None, 1, "deaf")
+    process.wait_for_line("deaf has begun")
+    process.term()
+    process.wait_for_line("stopping")
+    process.pause()
+    pause(1.2)
+    process.resume()
+    assert process.wait() == 0
+    assert (app.get(task_id).state, app.get(task_id).attempts) == ("ready", 0)
+
+
 def test_a_second_signal_ends_a_worker_whose_handler_keeps_the_interpreter(start: Start, app: App) -> None:
     process = start("--stop-timeout-s", "600")
     app.schedule_task(None, 1, "locked")
