@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
+from oncue import NewTask
 from oncue.common.clock import monotonic_s
 from tests.chaos.crew import Crew
 from tests.support.servers import Monitor, RedisServer
@@ -28,16 +29,16 @@ STOPPER_BYTES = 12 * 1024 * 1024
 def test_an_idle_cluster_of_processes_costs_next_to_nothing(
     crew: Crew, valkey: RedisServer, record_property: Callable[[str, object], None]
 ) -> None:
-    """Two schedulers, four workers of ten threads, and one task that is due in an hour."""
+    """Two schedulers, four workers of ten threads, a task that is due in an hour, and 1,000 behind it."""
     # A crew remembers the warm-up task below until after the watch: to forget it costs each scheduler some calls, once.
     members = [crew.scheduler() for _ in range(2)] + [crew.worker() for _ in range(4)]
     for member in members:
         member.wait_until_at_work()
-    crew.app.schedule_task((crew.now_ms() + 3_600_000) / 1000, 0)
+    crew.app.schedule_many([NewTask(crew.now_ms() / 1000 + 3600 + n, 0) for n in range(1001)])
     # One task through all of it: what is imported at the first use is there. Then there are 6 commands per minute, the
     # ends of the blocks, and a look of each scheduler at the time when the lease would have ended.
     crew.app.schedule_task(None, 0)
-    crew.wait_for(done=1, delayed=1)
+    crew.wait_for(done=1, delayed=1001)
     eventually(lambda: int(valkey.admin.info("clients")["blocked_clients"]) == 6, 10, "all asleep")
     before = [member.process.cpu_seconds() for member in members]
     began = monotonic_s()

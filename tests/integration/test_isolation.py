@@ -233,7 +233,9 @@ def test_a_handler_that_keeps_the_interpreter_cannot_stop_a_worker_from_stopping
     eventually(lambda: has_ended(last_resort))
 
 
-def test_a_worker_that_stood_still_while_it_was_to_stop_is_not_killed_for_that(start: Start, app: App) -> None:
+def test_a_worker_that_stood_still_while_it_was_to_stop_is_not_killed_for_that(
+    start: Start, app: App
+) -> None:
     process = start("--stop-timeout-s", "0.2")
     task_id = app.schedule_task(None, 1, "deaf")
     process.wait_for_line("deaf has begun")
