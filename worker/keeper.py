@@ -27,9 +27,8 @@ _PAUSE_S = 0.01
 
 # In /proc/PID/stat, counted from the state, which follows the name.
 _STATE, _FLAGS, _VARIABLES, _VARIABLES_END = 0, 6, 47, 48
-_NO_PROGRAM = (
-    0x00200000 | 0x00000004
-)  # a thread of the kernel, and a process that is ending: neither will have one
+_NO_PROGRAM = 0x00200000 | 0x00000004
+"""Flags of a thread of the kernel, and of a process that is ending: neither will have a program."""
 
 
 def main() -> None:
