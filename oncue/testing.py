@@ -148,8 +148,8 @@ class Kit:
         start = len(self.ran)
         while True:
             following = self._promote()
-            worker.run_ready()
-            if not worker.ran_any and (following is None or following > self.clock.now_ms()):
+            ran = worker.run_ready()
+            if not ran and (following is None or following > self.clock.now_ms()):
                 return following
             if len(self.ran) - start > MOST_RUNS:
                 raise AssertionError(

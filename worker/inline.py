@@ -12,7 +12,9 @@ from oncue.worker.grip import Grip
 from oncue.worker.hand import Hand
 from oncue.worker.judge import Judge
 from oncue.worker.outcome import Outcome
-from oncue.worker.reserve import Reserver
+from oncue.worker.reserve import MOST_TASKS, Reserver
+
+_LEASE_MS = 15_000
 
 
 class InlineWorker:
@@ -23,12 +25,10 @@ class InlineWorker:
         store: Store,
         handlers: Mapping[str, Callable[[Task], object] | Handler],
         policies: Mapping[str, RetryPolicy] | None = None,
-        lease_ms: int = 15_000,
         told: Callable[[Outcome, bool], None] = lambda outcome, counted: None,
     ) -> None:
         """As ``Worker``; ``told`` hears of each outcome once it is written, and whether it counted."""
         self._told = told
-        self.ran_any = False
         known = {queue: registered(handler) for queue, handler in handlers.items()}
         self._store = store
         self._outcomes: list[Outcome] = []
@@ -43,7 +43,7 @@ class InlineWorker:
             Reserver(
                 store.shards[number],
                 mine,
-                lease_ms,
+                _LEASE_MS,
                 store.keep_finished_ms,
                 hand,
                 start=lambda tasks: None,
@@ -53,11 +53,14 @@ class InlineWorker:
             for number, mine in weights.items()
         ]
 
-    def run_ready(self, most: int = 1000) -> list[Task]:
-        """Runs what is ready and returns it, in order; what becomes ready meanwhile is left for the next call."""
+    def run_ready(self) -> list[Task]:
+        """Runs what is ready, in each shard up to ``MOST_TASKS``, and returns it in order.
+
+        What becomes ready meanwhile is left for the next call.
+        """
         ran: list[Task] = []
         for reserver in self._reservers:
-            tasks = reserver.reserve_once(most)
+            tasks = reserver.reserve_once(MOST_TASKS)
             for task in tasks:
                 task.hold_by(self._grip)
             for group in self._groups(tasks):
@@ -68,7 +71,6 @@ class InlineWorker:
                 self._write()
             self._write()
             ran += tasks
-        self.ran_any = bool(ran)
         return ran
 
     def _groups(self, tasks: list[Task]) -> list[list[Task]]:
