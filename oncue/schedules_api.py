@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import fields
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from oncue import worksettings
 from oncue.common import ids, record
@@ -11,6 +11,7 @@ from oncue.common.configtypes import ScheduleConfig
 from oncue.common.due import due_ms
 from oncue.common.errors import BadInput, NotFound, WrongState
 from oncue.common.givenschedule import schedule_of, unknown_setting
+from oncue.common.shard import Shard
 from oncue.common.store import Store
 from oncue.common.task import DEFAULT_QUEUE
 from oncue.scheduler import backfill as backfills
@@ -22,7 +23,6 @@ from oncue.scheduler.move import forget_left
 from oncue.scheduler.put import bring, put, resume
 from oncue.scheduler.standing import ScheduleInfo, Stored
 
-T = TypeVar("T")
 _ATTEMPTS = 5
 _SETTINGS = {field.name for field in fields(ScheduleConfig)} - {"name", "line", "written"}
 
@@ -80,10 +80,8 @@ class Schedules:
         A schedule that came from a file is on its own afterwards, until a newer revision of that file has it, or
         `oncue cron apply`. Raises WrongState if it cannot be read (create it anew), or is edited at the same moment.
         """
-        entry = self._stored(name)
-        if entry.state == "removed":
-            raise NotFound(f"schedule {name} was removed")
-        before = _read(entry).config
+        entry = self._usable(name)
+        before = entry.read().config
         definition = self._defined(name, {key: getattr(before, key) for key in _SETTINGS}, settings)
         shard = self._store.shard(definition.config.queue)
         answer = schedule_calls.CHANGED_MEANWHILE
@@ -101,7 +99,8 @@ class Schedules:
         Raises WrongState if it is finished, invalid or removed.
         """
         entry = self._stored(name)
-        state = self._call(entry, partial(schedule_calls.pause, entry.shard, name, by[:200], why[:1000]))
+        call = partial(schedule_calls.pause, entry.shard, name, by[:200], why[:1000])
+        state = self._store.persist(entry.shard, call)
         if state != "paused":
             raise WrongState(f"schedule {name} is {state}: there is nothing to pause")
         return self.get(name)
@@ -112,9 +111,9 @@ class Schedules:
             entry = self._stored(name)
             if entry.state != "paused":
                 raise WrongState(f"schedule {name} is {entry.state}, not paused")
-            definition = _read(entry)
+            definition = entry.read()
             now = self._store.persist(entry.shard, entry.shard.now_ms)
-            answer = self._call(entry, partial(resume, entry, definition, now))
+            answer = self._store.persist(entry.shard, partial(resume, entry, definition, now))
             if answer >= 0:
                 return self.get(name)
         raise WrongState(f"schedule {name} is edited again and again: try later")
@@ -128,13 +127,13 @@ class Schedules:
         task_id = f"{short(_name(name))}+{ids.new_id()}"
         for _ in range(_ATTEMPTS):
             entry = self._usable(name)
-            definition = _read(entry)
+            definition = entry.read()
             now = self._store.persist(entry.shard, entry.shard.now_ms)
             body = task_record(definition, now, 0, due_ms=now)
             call = partial(
                 schedule_calls.trigger, entry.shard, definition, "triggered", [(now, task_id, body)]
             )
-            if self._call(entry, call) is not None:
+            if self._store.persist(entry.shard, call) is not None:
                 return task_id
         raise WrongState(f"schedule {name} is edited or moved again and again: try later")
 
@@ -153,7 +152,6 @@ class Schedules:
         ``told`` hears now and then how many of how many are done. Raises WrongState where the schedule is edited meanwhile.
         """
         entry = self._usable(name)
-        _read(entry)
         first_ms, last_ms = due_ms(start, 0), due_ms(end, 0)
         return backfills.backfill(self._store, entry, first_ms, last_ms, forced=forced, told=told)
 
@@ -192,17 +190,9 @@ class Schedules:
             raise NotFound(f"schedule {name} was removed")
         return entry
 
-    def _is_in(self, shard: Any, name: str, *, removed: bool = False) -> bool:
+    def _is_in(self, shard: Shard, name: str, *, removed: bool = False) -> bool:
         found = self._store.persist(shard, partial(standing.find, shard, name))
         return any(removed or entry.state != "removed" for entry in found)
-
-    def _call(self, entry: Stored, action: Callable[[], T]) -> T:
-        return self._store.persist(entry.shard, action)
-
-
-def _read(entry: Stored) -> Definition:
-    """The definition; raises CronError and BadInput of one that nobody can use."""
-    return entry.read()
 
 
 def _name(name: object) -> str:
