@@ -13,7 +13,7 @@ from oncue.common.ids import checked, checked_all
 from oncue.common.keys import queue_name
 from oncue.common.settle import Settling
 from oncue.common.shard import Shard
-from oncue.common.store import Progress, Step, Store, quiet
+from oncue.common.store import Progress, Step, Store, quiet, unknown_task
 from oncue.common.task import TaskInfo
 
 STEP = 100
@@ -259,7 +259,7 @@ def _others(store: Store, queue: str) -> list[Shard]:
 
 def _refusal(task_id: str, answer: str) -> NotFound | WrongState:
     if answer == "unknown":
-        return NotFound(f"there is no task {task_id}: it never was, or it finished some time ago")
+        return unknown_task(task_id)
     if answer == "dead":
         return WrongState(f"task {task_id} cannot be read: it stays among the dead until it is purged")
     return WrongState(f"task {task_id} is {answer}, not dead")

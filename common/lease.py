@@ -3,9 +3,9 @@
 from functools import partial
 
 from oncue.common import waiting
-from oncue.common.errors import AlreadyFinal, NotFound, WrongState
+from oncue.common.errors import AlreadyFinal, WrongState
 from oncue.common.shard import Shard
-from oncue.common.store import Store
+from oncue.common.store import Store, unknown_task
 from oncue.common.task import extension_ms
 
 _TOKEN = slice(1, 7)
@@ -23,7 +23,7 @@ def extend(store: Store, task_id: str, seconds: float) -> None:
             raise AlreadyFinal(f"task {task_id} is {state} already: only a running task has a lease")
         if state != "unknown":
             raise WrongState(f"task {task_id} is {state}: only a running task has a lease")
-    raise NotFound(f"there is no task {task_id}: it never was, or it finished some time ago")
+    raise unknown_task(task_id)
 
 
 def _extended(shard: Shard, task_id: str, wanted_ms: int) -> str:

@@ -35,8 +35,9 @@ def quiet(done: int) -> None:
     """The progress that nobody watches."""
 
 
-def _unknown(task_id: str) -> str:
-    return f"there is no task {task_id}: it never was, or it finished some time ago"
+def unknown_task(task_id: str) -> NotFound:
+    """What is said of an id that no shard knows."""
+    return NotFound(f"there is no task {task_id}: it never was, or it finished some time ago")
 
 
 def _dead(task_id: str) -> WrongState:
@@ -118,7 +119,7 @@ class Store:
         for shard in self.shards:
             if found := self._with_result(shard, task_id, []):
                 return info(task_id, found)
-        raise NotFound(_unknown(task_id))
+        raise unknown_task(task_id)
 
     def known(self, shard: Shard, ids: Sequence[str], *, whole: bool) -> Iterator[TaskInfo]:
         """What a shard knows of tasks, in replies of bounded size and no sooner than it is wanted; raises StoreUnavailable.
@@ -143,7 +144,7 @@ class Store:
         """True: cancelled, it will not run. False: too late, it is done, dead, or running and told. Raises NotFound."""
         (answer,) = self.cancel_many([task_id]).values()
         if answer == "unknown":
-            raise NotFound(_unknown(task_id))
+            raise unknown_task(task_id)
         return answer == "cancelled"
 
     def cancel_many(self, ids: Iterable[str], progress: Progress = quiet) -> dict[str, str]:
@@ -157,7 +158,7 @@ class Store:
         """
         (answer,) = self._rescheduled([task_id], due_ms, quiet).values()
         if answer == "unknown":
-            raise NotFound(_unknown(task_id))
+            raise unknown_task(task_id)
         if answer == "blocked":
             raise WrongState(f"task {task_id} waits for another task to end, not for a time")
         if answer == "leased":
