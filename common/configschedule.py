@@ -18,7 +18,8 @@ from oncue.common.configwork import read_work
 from oncue.common.cron_expression import read_expression
 from oncue.common.cronmended import mended_cron
 from oncue.common.duration import seconds_of
-from oncue.common.errors import CronError
+from oncue.common.errors import BadInput, CronError
+from oncue.common.keys import schedule_name
 from oncue.common.localtime import first_ms, last_ms, meant_moment, reading_of
 from oncue.common.mended import SUCH_AS, advised, mended, renamed
 from oncue.common.problem import Problem
@@ -30,7 +31,6 @@ from oncue.common.walltime import wall_clock
 from oncue.common.yamlfile import Entry, Node
 
 _DEFAULT_QUEUE = "default"
-_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 _CUT_OFF = {"cron": re.compile(r"[\d*/,LW#? -]+"), "rrule": re.compile(r"[A-Z\d+;=, -]+")}
 _CALLED = {"cron": "cron expression", "rrule": "rrule"}
 _FIELDS = {"every": "every_s", "jitter": "jitter_s", "catch_up_within": "catch_up_within_s"}
@@ -64,9 +64,10 @@ def read_schedule(
 ) -> tuple[ScheduleConfig | None, list[Problem]]:
     """Check one entry of `schedules`. Returns it, or its faults."""
     section = Section(given.file, f"schedules.{name}", [], schedule=name)
-    if not _NAME.fullmatch(name):
-        allowed = "a schedule's name has 1 to 128 of the characters A-Z a-z 0-9 _ . -"
-        section.blame(entry, "", advised(allowed, renamed(name, "schedule")))
+    try:
+        schedule_name(name)
+    except BadInput as error:
+        section.blame(entry, "", advised(str(error), renamed(name, "schedule")))
     values = _values(section, entry, given)
     entries, usual = entry.node.entries, {"timezone": given.timezone, "queue": _DEFAULT_QUEUE, "cron": None}
     work = read_work(section, entries, given.max_data_bytes)

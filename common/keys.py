@@ -14,6 +14,7 @@ PAGE_MS = 60_000
 """Length of a page of time, in milliseconds."""
 
 _QUEUE = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+_SCHEDULE = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 _NAMESPACE = re.compile(r"[A-Za-z0-9_.-]{1,32}")
 
 
@@ -21,6 +22,15 @@ def queue_name(name: object) -> str:
     """``name`` if it is a usable queue name; raises BadInput. Braces would break the hash tag, ``:`` the members."""
     if not isinstance(name, str) or not _QUEUE.fullmatch(name):
         raise BadInput(f"{name!r} is not a queue name: use 1 to 64 of the characters A-Z a-z 0-9 _ . -")
+    return name
+
+
+def schedule_name(name: str) -> str:
+    """``name`` if it is a usable name of a schedule; raises BadInput."""
+    if not _SCHEDULE.fullmatch(name):
+        raise BadInput(
+            f"{name!r:.200} is not a schedule's name: use 1 to 128 of the characters A-Z a-z 0-9 _ . -"
+        )
     return name
 
 

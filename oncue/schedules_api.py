@@ -197,5 +197,5 @@ class Schedules:
 
 def _name(name: object) -> str:
     if not isinstance(name, str) or not name or len(name) > 128:
-        raise BadInput(f"{name!r:.200} is no name of a schedule")
+        raise BadInput(f"{name!r:.200} is no name of a schedule: give a text of 1 to 128 characters")
     return name

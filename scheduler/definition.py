@@ -1,7 +1,6 @@
 """A schedule's definition: as stored, and as the duties use it."""
 
 import hashlib
-import re
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -9,7 +8,7 @@ import msgspec
 
 from oncue.common.configtypes import ScheduleConfig
 from oncue.common.errors import BadInput, CronError
-from oncue.common.keys import queue_name
+from oncue.common.keys import queue_name, schedule_name
 from oncue.common.retry import storable
 from oncue.common.rule import Rule
 from oncue.common.task import instant
@@ -21,7 +20,6 @@ HASH_BYTES = 32
 """A stored definition is its hash in so many hexadecimal digits, then JSON."""
 
 _KEYS = {key.name for key in fields(ScheduleConfig)} - {"name"} | {"source"}
-_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
 
 def rule_of(config: ScheduleConfig) -> Rule:
@@ -151,8 +149,7 @@ def _cannot_be_read(name: str, error: Exception) -> str:
 
 def checked(config: ScheduleConfig) -> Rule:
     """The rule, if all settings can be used; raises CronError and BadInput."""
-    if not _NAME.fullmatch(config.name):
-        raise BadInput("a schedule's name has 1 to 128 of the characters A-Z a-z 0-9 _ . -")
+    schedule_name(config.name)
     for name, low, high in (("priority", 0, 9), ("catch_up_max", 1, MAX_CATCH_UP)):
         value = getattr(config, name)
         if not low <= value <= high:

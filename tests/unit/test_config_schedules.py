@@ -76,7 +76,7 @@ def problems_of(write: Write, schedule: str) -> list[str]:
         ("a: {cron: '@daily', que: x}", "schedules.a.que: unknown key 'que'; did you mean queue?"),
         ("a: {cron: '@daily', data: [.inf]}", "schedules.a.data.0: found the number .inf, which JSON cannot"),
         (f"a: {{cron: '@daily', data: {{x: {2**64}}}}}", "schedules.a.data.x: found a whole number of more"),
-        ("'a b': {cron: '@daily'}", "3:3: schedules.a b: a schedule's name has 1 to 128 of"),
+        ("'a b': {cron: '@daily'}", "3:3: schedules.a b: 'a b' is not a schedule's name: use 1 to 128 of"),
     ],
 )
 def test_a_fault_of_one_schedule_is_its_own(write: Write, schedule: str, sentence: str) -> None:

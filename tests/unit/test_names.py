@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from oncue import App
 from oncue.common import ids
 from oncue.common.errors import BadInput
-from oncue.common.keys import Keys, opens_at, page_of, queue_name, shard_of
+from oncue.common.keys import Keys, opens_at, page_of, queue_name, schedule_name, shard_of
 
 HOSTILE = [
     "",
@@ -66,6 +66,15 @@ def test_an_unusable_queue_name_is_refused_wherever_it_is_given(bad: object) -> 
         queue_name(bad)
     with pytest.raises(BadInput, match="is not a queue name"):
         App("redis://localhost").handler(bad)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize("bad", ["", "a b", "a:b", "{a}", "ä", "a\n", "x" * 129])
+def test_an_unusable_name_of_a_schedule_is_shown_beside_what_is_allowed(bad: str) -> None:
+    allowed = "is not a schedule's name: use 1 to 128 of the characters A-Z a-z 0-9 _ . -"
+    with pytest.raises(BadInput) as refusal:
+        schedule_name(bad)
+    assert str(refusal.value) == f"{bad!r} {allowed}"
+    assert schedule_name("x" * 128) == "x" * 128
 
 
 @pytest.mark.parametrize("bad", ["", "{a}", "a}", "a:b", "x" * 33, "a\n"])
