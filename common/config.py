@@ -9,22 +9,10 @@ from oncue.common import allowance, configfile, zonenames
 from oncue.common.configfile import Source
 from oncue.common.configkeys import SETTINGS, unknown_key
 from oncue.common.configschedule import Surroundings, read_schedule, written_hash
-from oncue.common.configtypes import Config, QueueConfig, ScheduleConfig
+from oncue.common.configtypes import Config
 from oncue.common.errors import BadInput
 from oncue.common.problem import Problem, Refused
-from oncue.common.retry import RetryPolicy
 from oncue.common.scalar import plain_scalar
-
-__all__ = [
-    "Config",
-    "Problem",
-    "QueueConfig",
-    "Refused",
-    "RetryPolicy",
-    "ScheduleConfig",
-    "load",
-    "variables",
-]
 
 _PREFIX = "ONCUE_"
 FILE_VARIABLE = "ONCUE_CONFIG"

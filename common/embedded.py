@@ -17,9 +17,7 @@ from redis.retry import Retry
 from oncue.common.clock import monotonic_s, sleep_s
 from oncue.common.datadir import make_private, try_lock
 from oncue.common.errors import BadInput, StoreUnavailable
-from oncue.common.running import announce, find_running, socket_url, state_dir, withdraw
-
-__all__ = ["EmbeddedValkey", "find_running", "server_binary", "state_dir"]
+from oncue.common.running import announce, socket_url, withdraw
 
 # The kernel's field holds 108 bytes with the closing zero on Linux, 104 on macOS and the BSDs.
 _LONGEST_SOCKET_PATH = 103

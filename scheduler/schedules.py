@@ -25,8 +25,6 @@ from oncue.scheduler.schedule_calls import (
 from oncue.scheduler.standing import Stored, all_by_name, current, find, whole
 from oncue.scheduler.zones import learn
 
-__all__ = ["HASH_BYTES", "Applied", "Change", "apply", "changes", "revision_of"]
-
 CHUNK = 100
 """How many schedules one call puts."""
 

@@ -15,7 +15,7 @@ from oncue.cli.output import print_json, print_table
 from oncue.common.errors import BadInput
 
 if TYPE_CHECKING:
-    from oncue.common.config import ScheduleConfig
+    from oncue.common.configtypes import ScheduleConfig
     from oncue.common.rule import Rule
 
 MOST = 1441

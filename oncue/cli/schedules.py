@@ -4,7 +4,7 @@ import logging
 from functools import partial
 
 from oncue.cli.options import Given
-from oncue.common.config import Config
+from oncue.common.configtypes import Config
 from oncue.common.store import Store
 from oncue.common.walltime import look_again
 from oncue.scheduler.replan import begin

@@ -16,7 +16,7 @@ from oncue.cli import logs
 from oncue.cli.options import ALLOW, DEAD, SCHEDULER, WORKER, Given, settings
 
 if TYPE_CHECKING:
-    from oncue.common.config import Config
+    from oncue.common.configtypes import Config
     from oncue.common.embedded import EmbeddedValkey
     from oncue.common.store import Store
 
@@ -55,7 +55,8 @@ def up(
     Example: oncue up shop.tasks:app --config oncue.yaml
     """
     logs.begin(log_level, "up")
-    from oncue.common.embedded import EmbeddedValkey, state_dir
+    from oncue.common.embedded import EmbeddedValkey
+    from oncue.common.running import state_dir
 
     config = _local(given)
     with _stoppable(), EmbeddedValkey(Path(data_dir) if data_dir else state_dir()) as server:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from oncue.app import App
     from oncue.cli.role import Role
     from oncue.cli.stopper import Stopper
-    from oncue.common.config import Config
+    from oncue.common.configtypes import Config
     from oncue.common.handler import Handler
     from oncue.common.store import Store
     from oncue.worker.worker import Worker

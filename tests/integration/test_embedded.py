@@ -16,8 +16,9 @@ import pytest
 import redis
 
 from oncue.common import embedded as embedded_module
-from oncue.common.embedded import EmbeddedValkey, find_running, state_dir
+from oncue.common.embedded import EmbeddedValkey
 from oncue.common.errors import BadInput, StoreUnavailable
+from oncue.common.running import find_running, state_dir
 from tests.support.processes import Process, has_ended
 from tests.support.servers import RedisServer
 from tests.support.waiting import eventually

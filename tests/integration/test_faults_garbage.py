@@ -17,7 +17,8 @@ from oncue.common import record
 from oncue.common.configtypes import ScheduleConfig
 from oncue.common.keys import Keys, page_of
 from oncue.common.store import Store
-from oncue.scheduler.schedules import HASH_BYTES, apply
+from oncue.scheduler.definition import HASH_BYTES
+from oncue.scheduler.schedules import apply
 from oncue.scheduler.unread import PATIENCE_MS
 from tests.support.product import MINUTE_MS, START_MS, FixedClock, Hands, Passes, app_on, opened, running
 from tests.support.servers import Server

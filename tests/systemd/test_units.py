@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from oncue.common import config, notify
-from oncue.common.config import Config
+from oncue.common.configtypes import Config
 
 ROOT = Path(__file__).resolve().parents[2]
 UNITS = ROOT / "systemd"

@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from oncue.common.config import Config, Problem, QueueConfig, RetryPolicy, load
+from oncue.common.config import load
+from oncue.common.configtypes import Config, QueueConfig
 from oncue.common.errors import ConfigError
+from oncue.common.problem import Problem
+from oncue.common.retry import RetryPolicy
 from tests.support.faults import check
 
 DOCS = Path(__file__).parents[2] / "docs" / "configuration.md"

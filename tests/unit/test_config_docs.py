@@ -5,7 +5,8 @@ from dataclasses import fields
 from pathlib import Path
 
 from oncue.common import config, configcalendars, configkeys, configwork
-from oncue.common.config import Config, RetryPolicy, ScheduleConfig
+from oncue.common.configtypes import Config, ScheduleConfig
+from oncue.common.retry import RetryPolicy
 
 DOCS = Path(__file__).parents[2] / "docs" / "configuration.md"
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from oncue.common.config import ScheduleConfig, load
+from oncue.common.config import load
+from oncue.common.configtypes import ScheduleConfig
 from tests.support.faults import check
 
 Write = Callable[[str], str]

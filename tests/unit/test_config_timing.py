@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from oncue.common.config import ScheduleConfig, load
+from oncue.common.config import load
+from oncue.common.configtypes import ScheduleConfig
 from oncue.common.rule import Rule
 from tests.support.faults import check
 

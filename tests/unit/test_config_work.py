@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from oncue.common.allowance import Allowance
-from oncue.common.config import Config, ScheduleConfig, load
+from oncue.common.config import load
+from oncue.common.configtypes import Config, ScheduleConfig
 from oncue.common.errors import BadInput
 from oncue.scheduler.definition import checked, defined, read
 from tests.support.faults import check
