@@ -5,21 +5,8 @@ from collections.abc import Iterable, Sequence
 from oncue.common.cron_expression import Expression
 from oncue.common.cron_fields import Field, Mark
 from oncue.common.duration import words_of
+from oncue.common.phrases import MONTHS, fixed_times, listed
 
-_MONTHS = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-]
 _WEEKDAYS = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"]
 _ORDINALS = ("", "first", "second", "third", "fourth", "fifth")
 # More times of day than these are told by their fields.
@@ -34,20 +21,15 @@ def explain(expression: Expression, tz: str, days: str, gap: str) -> str:
     both = days == "both" or day_of_month.starred or day_of_week.starred
     parts = [_times(second, minute, hour), _days(day_of_month, day_of_week, both)]
     if not month.full:
-        parts.append(f"in {_list(_runs(month.values, _MONTHS, 1))}")
-    return f"{', '.join(parts)}; time zone {tz}; {_clock_changes(expression.elapsed, gap)}"
-
-
-def _clock_changes(elapsed: bool, gap: str) -> str:
-    if elapsed:
-        return "follows elapsed time: at clock changes skipped times do not run, repeated times run twice"
-    skipped = "does not run" if gap == "skip" else "runs right after it"
-    return f"fixed times: a time skipped by a clock change {skipped}, a repeated time runs once"
+        parts.append(f"in {listed(_runs(month.values, MONTHS, 1))}")
+    elapsed = "follows elapsed time: at clock changes skipped times do not run, repeated times run twice"
+    changes = elapsed if expression.elapsed else fixed_times(gap)
+    return f"{', '.join(parts)}; time zone {tz}; {changes}"
 
 
 def _times(second: Field, minute: Field, hour: Field) -> str:
     if len(second.values) * len(minute.values) * len(hour.values) <= _FEW:
-        return f"at {_list(_times_of_day(second, minute, hour))}"
+        return f"at {listed(_times_of_day(second, minute, hour))}"
     fields = [minute, hour] if second.values == {0} else [second, minute, hour]
     finest, *coarser = [_pace(fields[0]), *(_named(field) for field in fields[1:])]
     if finest.startswith("every "):
@@ -76,7 +58,7 @@ def _named(field: Field) -> str:
     name = field.kind.name
     if field.full:
         return f"every {name}"
-    return f"{name}{'s' if len(field.values) > 1 else ''} {_list(_runs(field.values))}"
+    return f"{name}{'s' if len(field.values) > 1 else ''} {listed(_runs(field.values))}"
 
 
 def _days(day_of_month: Field, day_of_week: Field, both: bool) -> str:
@@ -90,14 +72,14 @@ def _dates(field: Field) -> str:
     if field.full:
         return ""
     plural = "s" if len(field.values) > 1 else ""
-    plain = [f"day{plural} {_list(_runs(field.values))} of the month"] if field.values else []
-    return _list(plain + [_mark(mark) for mark in field.marks])
+    plain = [f"day{plural} {listed(_runs(field.values))} of the month"] if field.values else []
+    return listed(plain + [_mark(mark) for mark in field.marks])
 
 
 def _weekdays(field: Field) -> str:
     if field.full:
         return ""
-    return _list(_runs(field.values, _WEEKDAYS) + [_mark(mark) for mark in field.marks])
+    return listed(_runs(field.values, _WEEKDAYS) + [_mark(mark) for mark in field.marks])
 
 
 def _mark(mark: Mark) -> str:
@@ -124,8 +106,3 @@ def _runs(values: Iterable[int], names: Sequence[str] = (), low: int = 0) -> lis
 
 def _run(words: list[str]) -> list[str]:
     return [f"{words[0]}-{words[-1]}"] if len(words) > 2 else words
-
-
-def _list(words: Iterable[str]) -> str:
-    *most, last = words
-    return f"{', '.join(most)} and {last}" if most else last

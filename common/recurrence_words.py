@@ -1,15 +1,10 @@
 """A recurrence rule in words: one line that a person can hold against what was meant."""
 
-from collections.abc import Iterable
-
 from oncue.common.localtime import wall_text
+from oncue.common.phrases import MONTHS, fixed_times, listed
 from oncue.common.recurrence_text import Parts, until_moment
 
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-_MONTHS = (
-    *("January", "February", "March", "April", "May", "June", "July"),
-    *("August", "September", "October", "November", "December"),
-)
 _UNITS = {
     "YEARLY": "year",
     "MONTHLY": "month",
@@ -37,9 +32,7 @@ def explain_rule(parts: Parts, first: int, tz: str, gap: str) -> str:
     said += [f"from {wall_text(first)} on", *_ends(parts)]
     if parts.elapsed:
         return f"{', '.join(said)}; time zone {tz}; follows elapsed time"
-    skipped = "does not run" if gap == "skip" else "runs right after it"
-    changes = f"fixed times: a time skipped by a clock change {skipped}, a repeated time runs once"
-    return f"{', '.join(said)}; time zone {tz}; {changes}"
+    return f"{', '.join(said)}; time zone {tz}; {fixed_times(gap)}"
 
 
 def _pace(parts: Parts) -> str:
@@ -50,11 +43,11 @@ def _pace(parts: Parts) -> str:
 def _restrictions(parts: Parts) -> list[str]:
     said = []
     if "BYMONTH" in parts.numbers:
-        said.append(f"in {_list(_MONTHS[number - 1] for number in parts.numbers['BYMONTH'])}")
+        said.append(f"in {listed(MONTHS[number - 1] for number in parts.numbers['BYMONTH'])}")
     if parts.days:
-        said.append(f"on {_list(_day(ordinal, weekday) for ordinal, weekday in parts.days)}")
+        said.append(f"on {listed(_day(ordinal, weekday) for ordinal, weekday in parts.days)}")
     said += [
-        f"{words} {_list(map(str, parts.numbers[name]))}"
+        f"{words} {listed(map(str, parts.numbers[name]))}"
         for name, words in _NAMED.items()
         if name in parts.numbers
     ]
@@ -79,8 +72,3 @@ def _ends(parts: Parts) -> list[str]:
         moment = until_moment(parts.until)
         return [f"until {moment.isoformat(' ').replace('+00:00', ' UTC')}"]
     return []
-
-
-def _list(words: Iterable[str]) -> str:
-    *most, last = words
-    return f"{', '.join(most)} and {last}" if most else last
