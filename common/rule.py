@@ -5,8 +5,6 @@ restart, finds the same ones. `next_after` is strictly rising; all that is asked
 through it by bisection, so that a year without schedulers costs no walk through its minutes.
 """
 
-from typing import Protocol
-
 from oncue.common.cron import Cron
 from oncue.common.duration import words_of
 from oncue.common.errors import CronError
@@ -18,19 +16,12 @@ from oncue.common.moved import Moved
 from oncue.common.past import all_between, count_between, latest_between
 from oncue.common.recurrence import RRule
 from oncue.common.rule_words import explain_limits
-from oncue.common.skipped import AfterFinish, Kept
+from oncue.common.skipped import AfterFinish, Kept, Ticks
 from oncue.common.timing import Timing
 from oncue.common.timing_checks import check, kind_of
 from oncue.common.walltime import WallClock, wall_clock
 
 _BEFORE_ALL_MS = -62_000_000_000_000
-
-
-class Source(Protocol):
-    """Whatever has ticks."""
-
-    def after_ms(self, instant_ms: int) -> int | None:
-        """The next tick strictly after an instant; None where none ever comes."""
 
 
 class Rule:
@@ -164,7 +155,7 @@ class Rule:
             return RRule(timing.rrule, timing.dtstart or "", timing.timezone, gap=timing.gap, _clock=clock)
         return Interval(self._every_ms, self._anchor_ms or 0)
 
-    def _filtered(self, own: Cron | RRule | Interval, clock: WallClock) -> Source:
+    def _filtered(self, own: Cron | RRule | Interval, clock: WallClock) -> Ticks:
         timing = self.timing
         excluded: Excluded | None = None
         if timing.exclude:

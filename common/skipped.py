@@ -13,7 +13,7 @@ class Ticks(Protocol):
     """Whatever has ticks."""
 
     def after_ms(self, instant_ms: int) -> int | None:
-        """The next tick strictly after an instant."""
+        """The next tick strictly after an instant, both in ms since 1970; None where none ever comes."""
 
 
 class Kept:
