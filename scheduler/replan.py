@@ -11,7 +11,7 @@ from oncue.common.errors import BadInput, CronError
 from oncue.common.shard import Shard
 from oncue.common.task import instant
 from oncue.scheduler.definition import Definition
-from oncue.scheduler.schedule_calls import MOST_SET_BACK_MS, decided_ms, next_planned
+from oncue.scheduler.schedule_calls import MOST_SET_BACK_MS, decided_ms, next_planned, number_of
 from oncue.scheduler.standing import Stored, all_stored, find
 from oncue.scheduler.zones import MARK, claim, zone_of_mark
 
@@ -77,10 +77,8 @@ def _put_right(shard: Shard, entries: Sequence[Stored], zones: Collection[str] |
 def _right(definition: Definition, fields: Mapping[str, str], now_ms: int) -> tuple[int | str, int | str]:
     if definition.rule.from_end:
         return "stays", ""
-    since = fields.get("since", "")
     decided = decided_ms(definition, fields.get("through"), fields.get("wall"))
-    marks = [decided]
-    marks += [int(since)] if since.isascii() and since.isdigit() else []
+    marks = (decided, number_of(fields.get("since")))
     # What lies far ahead was written by a clock that was wrong.
     after_ms = max((mark for mark in marks if 0 < mark <= now_ms + MOST_SET_BACK_MS), default=now_ms)
     planned, at, _ = definition.told(next_planned(definition, after_ms, decided, fields.get("planned")))

@@ -128,7 +128,7 @@ def decided_ms(definition: Definition, through: str | None, wall: str | None) ->
     Where rules of its zone changed since, the wall clock shows again what it showed before, or the other way round: the
     later instant counts.
     """
-    decided = _number(through)
+    decided = number_of(through)
     reading, _, zone = (wall or "").partition(" ")
     clock = definition.rule.clock
     if definition.rule.follows_wall and zone == clock.key and reading.isascii() and reading.isdigit():
@@ -152,15 +152,14 @@ def planned_by(
 
     ``finished`` is what ``finished_ms`` tells of them.
     """
-    moved = fields.get("moved", "")
     # What comes while a schedule is between two shards is made up for.
-    since = int(moved) if moved.isascii() and moved.isdigit() else now_ms
+    since = number_of(fields.get("moved")) or now_ms
     decided = decided_ms(definition, fields.get("through"), fields.get("wall"))
     # What was put off had been due before, and could not be read.
     planned = None if "put_off" in fields else fields.get("planned")
     following = after(min(now_ms, since), decided)
     if definition.rule.from_end:
-        kept = _number(planned)
+        kept = number_of(planned)
         return planned_after_finish(definition, following, finished, kept if kept > decided else 0)
     return next_planned(definition, following, decided, planned)
 
@@ -174,9 +173,9 @@ def finished_ms(text: bytes, fields: Mapping[str, str], at_ms: int | None) -> in
     every_ms = every_ms_of(text)
     if every_ms is None or "put_off" in fields:
         return None
-    planned = _number(fields.get("planned"))
+    planned = number_of(fields.get("planned"))
     # The end of a run puts a tick into the timetable alone.
-    tick = planned if planned > _number(fields.get("through")) else at_ms
+    tick = planned if planned > number_of(fields.get("through")) else at_ms
     return None if tick is None else tick - every_ms
 
 
@@ -204,13 +203,14 @@ def next_planned(definition: Definition, after_ms: int, decided_ms: int, planned
     That one stays if its instant has passed, so that jitter alone has kept its run for later, and it is the last one so far
     by this definition too: else it would come by neither. Where less jitter has its run come before now, it is due.
     """
-    at = _number(planned)
+    at = number_of(planned)
     if decided_ms < at <= after_ms and definition.rule.latest_up_to(after_ms, at - 1) == at:
         return at
     return definition.rule.next_after(after_ms)
 
 
-def _number(text: str | None) -> int:
+def number_of(text: str | None) -> int:
+    """An instant in ms as a schedule's field in the store has it; 0 where it is absent, or nonsense."""
     return int(text) if text and text.isascii() and text.isdigit() else 0
 
 
