@@ -53,13 +53,14 @@ class Applied(NamedTuple):
     is_old: bool
 
 
-def revision_of(schedules: Iterable[ScheduleConfig], faulty: Collection[str] = ()) -> str:
+def revision_of(schedules: Iterable[ScheduleConfig], faulty: Mapping[str, str]) -> str:
     """A hash of what a file says of schedules, whatever else it says, the same in every process of every host.
 
-    So it must not matter which of them a host finds faulty: another version of the tz data may lack a zone.
+    So it must not matter which of them a host finds faulty: another version of the tz data may lack a zone. ``faulty``
+    has the hash of how each of those is written.
     """
     said = {entry.name: entry.written or entry.definition_hash for entry in schedules}
-    said |= faulty if isinstance(faulty, Mapping) else dict.fromkeys(faulty, "")
+    said |= faulty
     text = "\n".join(f"{name} {said[name]}" for name in sorted(said))
     return hashlib.sha256(text.encode()).hexdigest()[:HASH_BYTES]
 
@@ -84,7 +85,7 @@ def apply(
     store: Store,
     schedules: Iterable[ScheduleConfig],
     source: str,
-    faulty: Collection[str] = (),
+    faulty: Mapping[str, str] = {},
     *,
     forced: bool = False,
     prune: bool = False,
@@ -98,11 +99,10 @@ def apply(
     it count that this revision was here if ``successor_of``, one that the caller has put himself, is still in force. With
     ``prune``, what came from this file and is gone goes for good, history and all.
 
-    Those named in ``faulty`` stand in the file but cannot be read now: what the store has of them stays. So does
-    everything where the file has no usable schedule at all, which is more often an accident than a wish: unless it was
-    ``emptied`` on purpose. The same
-    definition again changes nothing, so any number of schedulers may start with the same file at the same moment.
-    Raises what the store raises.
+    Those named in ``faulty`` (see ``revision_of``) stand in the file but cannot be read now: what the store has of them
+    stays. So does everything where the file has no usable schedule at all, which is more often an accident than a wish:
+    unless it was ``emptied`` on purpose. The same definition again changes nothing, so any number of schedulers may start
+    with the same file at the same moment. Raises what the store raises.
     """
     wanted = {entry.name: entry for entry in schedules}
     if not wanted and not emptied:

@@ -54,8 +54,7 @@ def names(store: Store) -> list[str]:
 
 def put(store: Store, path: str) -> list[str]:
     config = load(path, {}, {})
-    faulty = {problem.schedule for problem in config.invalid}
-    return apply(store, config.schedules.values(), path, faulty).changes
+    return apply(store, config.schedules.values(), path, config.faulty).changes
 
 
 def beats(store: Store) -> int:
