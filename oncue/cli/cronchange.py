@@ -2,7 +2,7 @@
 
 import getpass
 import sys
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +11,9 @@ from oncue.cli.failure import printable
 from oncue.cli.options import CONNECTION, Given, Json, settings
 from oncue.cli.output import print_json
 from oncue.common.errors import BadInput, WrongState
+
+if TYPE_CHECKING:
+    from oncue.scheduler.standing import ScheduleInfo
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The schedule's name.")]
 Why = Annotated[str, typer.Option("--why", metavar="TEXT", help="The reason: it stands in the list.")]
@@ -134,7 +137,7 @@ def remove(
         print(f"removed {name}{history}")
 
 
-def _tell(info: Any, as_json: bool) -> None:
+def _tell(info: "ScheduleInfo", as_json: bool) -> None:
     from oncue.cli.schedulelist import row, state_words
 
     entry = row(info)

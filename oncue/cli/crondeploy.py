@@ -1,7 +1,7 @@
 """`oncue cron diff` and `oncue cron apply`: a file against the store, and the deployment of a file."""
 
 import sys
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -9,6 +9,12 @@ from oncue.cli.asking import Yes, confirm
 from oncue.cli.failure import NO, printable
 from oncue.cli.options import CONNECTION, Given, Json, settings
 from oncue.cli.output import print_json
+
+if TYPE_CHECKING:
+    from oncue.common.configtypes import Config, ScheduleConfig
+    from oncue.common.store import Store
+    from oncue.scheduler.schedules import Change
+    from oncue.scheduler.standing import Stored
 
 File = Annotated[
     str,
@@ -37,7 +43,7 @@ def diff(given: Given, file: File, as_json: Json = False) -> None:
     config = wanted.load()
     with opened_store(given if given.file else wanted) as store:
         found = changes(store, config.schedules.values(), str(wanted.source(config)), config.faulty)
-        now_ms = store.persist(store.shards[0], store.shards[0].now_ms)
+        now_ms = store.now_anywhere_ms()
     rows = [_compared(change, now_ms) for change in found]
     if as_json:
         print_json(rows)
@@ -78,7 +84,7 @@ def apply(given: Given, file: File, prune: Prune = False, yes: Yes = False, as_j
     _end(file, config, is_meant=emptied)
 
 
-def _gone(store: Any, config: Any, source: str) -> list[str]:
+def _gone(store: "Store", config: "Config", source: str) -> list[str]:
     """The schedules that came from the file and are no longer in it, removed ones too."""
     from oncue.scheduler.standing import infos
 
@@ -88,7 +94,7 @@ def _gone(store: Any, config: Any, source: str) -> list[str]:
     return [info.name for info in infos(store) if info.source == source and info.name not in kept]
 
 
-def _end(file: str, config: Any, *, is_meant: bool = False) -> None:
+def _end(file: str, config: "Config", *, is_meant: bool = False) -> None:
     """Names the faults, and ends with code 1 if there are any. ``is_meant``: that it has no schedule is none."""
     for problem in config.invalid:
         print(f"oncue: {printable(problem.sentence)}", file=sys.stderr)
@@ -100,37 +106,38 @@ def _end(file: str, config: Any, *, is_meant: bool = False) -> None:
         raise typer.Exit(NO)
 
 
-def _compared(change: Any, now_ms: int) -> dict[str, Any]:
+def _compared(change: "Change", now_ms: int) -> dict[str, Any]:
     from oncue.cli.edited import edited
     from oncue.cli.schedulelist import limited, shown
     from oncue.scheduler.standing import info
 
+    after = change.after
     before = info(change.before) if change.before is not None and change.before.state != "removed" else None
     paused = before is not None and before.state == "paused" and before.why != "enabled: false"
     old = before.next_ms if before and before.state == "active" else None
-    new = _next(change, now_ms) if change.after is not None and change.after.enabled and not paused else None
+    new = _next(change.before, after, now_ms) if after is not None and after.enabled and not paused else None
     return {
         "name": change.name,
         "what": change.what,
-        "when": limited(change.after) if change.after is not None else None,
-        "settings": edited(before.config if before else None, change.after),
+        "when": limited(after) if after is not None else None,
+        "settings": edited(before.config if before else None, after),
         "next_before": shown(old, before.config if before else None),
-        "next_after": shown(new, change.after),
-        "ticks": "paused" if paused and change.after is not None else _direction(old, new),
+        "next_after": shown(new, after),
+        "ticks": "paused" if paused and after is not None else _direction(old, new),
     }
 
 
-def _next(change: Any, now_ms: int) -> int | None:
-    """The planned instant that comes next once the file is applied."""
+def _next(before: "Stored | None", after: "ScheduleConfig", now_ms: int) -> int | None:
+    """The planned instant that comes next once the file is applied, in ms since 1970."""
     from oncue.scheduler.definition import defined
     from oncue.scheduler.schedule_calls import finished_ms, planned_by
 
-    entry = change.before
+    definition = defined(after, "")
     # A tick that is due is done before; one that jitter keeps for later, or the end of a run has put, may stay.
-    if entry is None or not (entry.moved or (entry.at_ms or 0) > now_ms):
-        return planned_by(defined(change.after, ""), {}, now_ms)
-    finished = finished_ms(entry.text, entry.fields, entry.at_ms)
-    return planned_by(defined(change.after, ""), entry.fields, now_ms, finished)
+    if before is None or not (before.moved or (before.at_ms or 0) > now_ms):
+        return planned_by(definition, {}, now_ms)
+    finished = finished_ms(before.text, before.fields, before.at_ms)
+    return planned_by(definition, before.fields, now_ms, finished)
 
 
 def _direction(old: int | None, new: int | None) -> str:
