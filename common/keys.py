@@ -64,29 +64,19 @@ class Keys:
         self.timetable = prefix + b"timetable"  # sorted set: all that happens later, by instant in ms
         self.stale = prefix + b"stale"  # hash: page or bucket -> how many of its entries are cancelled
         self.bands = prefix + b"bands"  # hash: queue -> bit mask of its bands that may hold ready tasks
-        self.served = (
-            prefix + b"served"
-        )  # hash: queue -> virtual time of fair queueing; "" -> the clock of it
+        self.served = prefix + b"served"  # hash: queue -> virtual time of fair queueing; "" -> its clock
         self.counts = prefix + b"counts"  # hash: queue:state -> number of tasks
         self.finished = prefix + b"finished"  # list: keep-until instant and id of done and cancelled tasks
         self.dead = prefix + b"dead"  # sorted set: ids of dead tasks by the instant of their burial in ms
-        self.claims = (
-            prefix + b"claims"
-        )  # hash: kind, queue and key -> instant, and the task that was made for it
-        self.holding = (
-            prefix + b"holding"
-        )  # sorted set: ids of done tasks that hold their key, by its end in ms
+        self.claims = prefix + b"claims"  # hash: kind, queue and key -> instant, and the task made for it
+        self.holding = prefix + b"holding"  # sorted set: ids of done tasks that hold a key, by its end in ms
         self.dead_bytes = prefix + b"dead_bytes"  # string: bytes of the records and errors of dead tasks
         self.schedules = prefix + b"schedules"  # hash: name -> definition hash and definition (JSON)
         self.followers = prefix + b"followers"  # hash: id of a task -> what its end lets go; ends of lines
-        self.revisions = (
-            prefix + b"revisions"
-        )  # hash: revisions of files that were put here, in their order; notes of moves
+        self.revisions = prefix + b"revisions"  # hash: revisions of files, in their order; notes of moves
         self.zones = prefix + b"zones"  # hash: rules of the time zones in force, and their data
         self.seq = prefix + b"seq"  # string: counter behind placements and fencing tokens
-        self.armed = (
-            prefix + b"armed"
-        )  # string: the instant in ms for which every scheduler is armed, at the latest
+        self.armed = prefix + b"armed"  # string: instant in ms at which all schedulers wake, at the latest
         self.notify = prefix + b"notify"  # stream, capped: the notify list
 
     def schedule(self, name: str) -> bytes:

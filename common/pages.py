@@ -54,7 +54,5 @@ def open_page(shard: Shard, member: bytes) -> None:
 
 
 def _bucket_keys(shard: Shard, reference: bytes) -> tuple[bytes, bytes, bytes]:
-    _, band, queue = reference[1:].split(b":")
-    keys = shard.keys
-    name = queue.decode()
-    return keys.segment(reference), keys.ready(name, int(band)), keys.wake(name)
+    keys, queue = shard.keys, reference.rpartition(b":")[2].decode()
+    return keys.segment(reference), keys.ready_beside(reference), keys.wake(queue)

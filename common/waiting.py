@@ -102,6 +102,6 @@ def reschedule(shard: Shard, tasks: Sequence[Sought], due_ms: int) -> list[bytes
 
 def _lists(shard: Shard, table: KeyTable, task: Sought) -> tuple[int, int]:
     keys = shard.keys
-    return table.add(keys.page(page_of(task.due_ms))), table.add(
-        keys.segment(task.bucket), keys.ready_beside(task.bucket)
-    )
+    page = table.add(keys.page(page_of(task.due_ms)))
+    bucket = table.add(keys.segment(task.bucket), keys.ready_beside(task.bucket))
+    return page, bucket
