@@ -11,8 +11,9 @@ from oncue.common.duration import meant_duration, read_duration
 from oncue.common.errors import BadInput, CronError
 from oncue.common.keys import Keys, queue_name
 from oncue.common.localtime import meant_first, meant_moment
+from oncue.common.recurrence_text import MAX_COUNT
 from oncue.common.retry import LARGEST_COUNT
-from oncue.common.timing_checks import MAX_CATCH_UP, MAX_COUNT
+from oncue.common.timing_checks import MAX_CATCH_UP
 from oncue.common.walltime import wall_clock
 
 

@@ -26,11 +26,11 @@ from oncue.common.problem import Problem
 from oncue.common.recurrence_text import read_parts
 from oncue.common.rrulemended import mended_rrule
 from oncue.common.rule import Rule
+from oncue.common.task import DEFAULT_QUEUE
 from oncue.common.timing import Timing
 from oncue.common.walltime import wall_clock
 from oncue.common.yamlfile import Entry, Node
 
-_DEFAULT_QUEUE = "default"
 _CUT_OFF = {"cron": re.compile(r"[\d*/,LW#? -]+"), "rrule": re.compile(r"[A-Z\d+;=, -]+")}
 _CALLED = {"cron": "cron expression", "rrule": "rrule"}
 _FIELDS = {"every": "every_s", "jitter": "jitter_s", "catch_up_within": "catch_up_within_s"}
@@ -69,7 +69,7 @@ def read_schedule(
     except BadInput as error:
         section.blame(entry, "", advised(str(error), renamed(name, "schedule")))
     values = _values(section, entry, given)
-    entries, usual = entry.node.entries, {"timezone": given.timezone, "queue": _DEFAULT_QUEUE, "cron": None}
+    entries, usual = entry.node.entries, {"timezone": given.timezone, "queue": DEFAULT_QUEUE, "cron": None}
     work = read_work(section, entries, given.max_data_bytes)
     usual |= work or {"data": read_data(section, entries.get("data"), given.max_data_bytes)}
     schedule = ScheduleConfig(**{"name": name, "line": entry.line, **usual, **values})

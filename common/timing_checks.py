@@ -4,14 +4,13 @@ from typing import NoReturn
 
 from oncue.common.duration import words_of
 from oncue.common.errors import CronError
-from oncue.common.recurrence_text import read_parts
+from oncue.common.recurrence_text import MAX_COUNT, read_parts
 from oncue.common.timing import Timing
 
-MAX_COUNT = 10_000
 MAX_CATCH_UP = 10_000
 MAX_JITTER_S = 86_400
 _KINDS = {"cron": "cron", "every_s": "every", "rrule": "rrule"}
-# What belongs to some kinds alone, with the value that means "not given".
+# What belongs to some kinds alone: the key that the file has for it, and those kinds.
 _BELONGS = {
     "anchor": ("anchor", ("every",)),
     "from_end": ("from", ("every",)),

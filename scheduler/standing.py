@@ -17,6 +17,9 @@ from oncue.scheduler.zones import learn
 CHUNK = 500
 """How many schedules one round trip reads."""
 
+NOT_ENABLED = "enabled: false"
+"""Why a schedule is paused whose definition says so."""
+
 ScheduleState = Literal["active", "paused", "finished", "invalid", "removed"]
 Texts = dict[str, bytes]
 
@@ -192,7 +195,7 @@ def info(entry: Stored) -> ScheduleInfo:
         since_ms=entry.number("since"),
         changed_at_ms=entry.number("at"),
         by=entry.fields.get("by", ""),
-        why="enabled: false" if is_off else entry.fields.get("why", ""),
+        why=NOT_ENABLED if is_off else entry.fields.get("why", ""),
     )
 
 

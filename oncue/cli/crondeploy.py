@@ -109,11 +109,11 @@ def _end(file: str, config: "Config", *, is_meant: bool = False) -> None:
 def _compared(change: "Change", now_ms: int) -> dict[str, Any]:
     from oncue.cli.edited import edited
     from oncue.cli.schedulelist import limited, shown
-    from oncue.scheduler.standing import info
+    from oncue.scheduler.standing import NOT_ENABLED, info
 
     after = change.after
     before = info(change.before) if change.before is not None and change.before.state != "removed" else None
-    paused = before is not None and before.state == "paused" and before.why != "enabled: false"
+    paused = before is not None and before.state == "paused" and before.why != NOT_ENABLED
     old = before.next_ms if before and before.state == "active" else None
     new = _next(change.before, after, now_ms) if after is not None and after.enabled and not paused else None
     return {

@@ -14,6 +14,7 @@ import typer
 
 from oncue.cli import logs
 from oncue.cli.options import ALLOW, DEAD, SCHEDULER, WORKER, Given, settings
+from oncue.cli.worker import HANDING_BACK_S
 
 if TYPE_CHECKING:
     from oncue.common.configtypes import Config
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from oncue.common.store import Store
 
 _log = logging.getLogger("oncue.up")
-_HANDING_BACK_S = 10.0
 _OF_OTHER_SERVERS = ("ONCUE_USERNAME", "ONCUE_PASSWORD", "ONCUE_PASSWORD_FILE", "ONCUE_CA_FILE")
 
 AppArgument = Annotated[
@@ -140,7 +140,7 @@ def _supervise(
     supervisor = Supervisor(
         # For the users' own calls of oncue.schedule_task; the flag, because an app may name another server itself.
         {"ONCUE_URL": server.url},
-        stop_within_s=config.stop_timeout_s + _HANDING_BACK_S,
+        stop_within_s=config.stop_timeout_s + HANDING_BACK_S,
         also=process.revive,
         watched=process.watched,
     )

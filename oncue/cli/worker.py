@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from oncue.worker.worker import Worker
 
 _log = logging.getLogger("oncue.worker")
-_HANDING_BACK_S = 10.0
+HANDING_BACK_S = 10.0
+"""How long a worker may take, after its handlers' time to stop, to hand back what they did not finish."""
+
 _LOGIN = ("username", "password", "password_file")
 
 AppArgument = Annotated[
@@ -77,7 +79,7 @@ def worker(
     loaded.use(store, config.max_data_bytes)
     # A process that has a parent of ours is killed by that, and built-in handlers keep nobody from stopping.
     is_needed = lifeline is None and any(one.isolation == "thread" for one in loaded.handlers.values())
-    stopper = Stopper(config.stop_timeout_s, _HANDING_BACK_S) if is_needed else None
+    stopper = Stopper(config.stop_timeout_s, HANDING_BACK_S) if is_needed else None
     role = Role(store, lifeline, stopper=stopper)
     role.reach()
     engine = _engine(config, app, store, handlers, role, stopper)
@@ -86,7 +88,7 @@ def worker(
         builtin.stop_within(config.stop_timeout_s)
         _stop(engine, config.stop_timeout_s)
 
-    role.serve(engine.start, engine.alive, stop, stop_within_s=config.stop_timeout_s + _HANDING_BACK_S)
+    role.serve(engine.start, engine.alive, stop, stop_within_s=config.stop_timeout_s + HANDING_BACK_S)
 
 
 def _engine(
@@ -162,7 +164,7 @@ def _several(given: Given, app: str | None, queues: str | None, processes: int, 
     from oncue.cli.supervisor import Supervisor
 
     config = given.load()
-    supervisor = Supervisor(stop_within_s=config.stop_timeout_s + _HANDING_BACK_S)
+    supervisor = Supervisor(stop_within_s=config.stop_timeout_s + HANDING_BACK_S)
     words = ["worker", *([app] if app else []), *given.arguments(WORKER), "--log-level", log_level]
     if queues is not None:
         words += ["--queues", queues]
