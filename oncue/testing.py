@@ -20,8 +20,8 @@ from oncue.common.clock import host_now_ms
 from oncue.common.config import load
 from oncue.common.due import due_ms
 from oncue.common.embedded import EmbeddedValkey
-from oncue.common.errors import BadInput
 from oncue.common.link import Link
+from oncue.common.problem import Refused
 from oncue.common.retry import RetryPolicy
 from oncue.common.store import Store
 from oncue.common.task import Task, instant
@@ -110,7 +110,7 @@ class Kit:
         """Takes the schedules and the retry policies of a configuration file. Raises ConfigError for any fault in it."""
         config = load(path, {}, {})
         if config.invalid:
-            raise BadInput(config.invalid[0].sentence)
+            raise Refused(config.invalid)
         self.policies = {name: queue.retry for name, queue in config.queues.items()}
         apply(self.store, config.schedules.values(), path, forced=True)
 

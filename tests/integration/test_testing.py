@@ -120,6 +120,12 @@ def test_schedules_of_a_file_fire_on_the_way(oncue_kit: Kit, tmp_path: Path) -> 
     assert [(one.data, one.at.minute, one.what) for one in ran] == [("hourly", 0, "dead")] * 3
 
 
+def test_a_fault_of_one_schedule_is_a_fault_of_the_file(oncue_kit: Kit, tmp_path: Path) -> None:
+    (tmp_path / "oncue.yaml").write_text('schedules:\n  good: {cron: "@daily"}\n  bad: {cron: "@never"}\n')
+    with pytest.raises(oncue.ConfigError, match=r"schedules\.bad\.cron: .*found '@never'"):
+        oncue_kit.load(str(tmp_path / "oncue.yaml"))
+
+
 def test_with_freezegun_the_frozen_time_counts_and_travels_along(oncue_kit: Kit) -> None:
     seen: list[datetime] = []
     oncue_kit.app.handler()(lambda task: seen.append(datetime.now(UTC)))
