@@ -52,32 +52,33 @@ class Worker:
         self._children = needed(isolated, children)
         executor = Executor(known, judge, store.shard, self._children)
         self._runner = Runner(threads, executor, self._hand, self._finisher.settle)
-        common = (lease_ms, store.keep_finished_ms, self._hand)
-        ends = (self._runner.hand_back, self._finisher.settle, health)
-        single = [queue for queue, handler in known.items() if not handler.max_size]
-        self._reservers = [
-            *(
-                Reserver(store.shards[number], mine, *common, self._begin, *ends)
-                for number, mine in _by_shard(store, single, weights or {}).items()
-            ),
-            *(
-                BatchReserver(
-                    store.shard(queue),
-                    {queue: 1.0},
-                    *common,
-                    self._begin_batch,
-                    *ends,
-                    max_size=handler.max_size,
-                    max_wait_s=handler.max_wait_s,
-                )
-                for queue, handler in known.items()
-                if handler.max_size
-            ),
-        ]
+        self._reservers = self._made(store, known, weights or {}, lease_ms, health)
         self._threads = [
             threading.Thread(target=reserver.run, name=f"oncue-reserver-{reserver.shard.number}", daemon=True)
             for reserver in self._reservers
         ]
+
+    def _made(
+        self,
+        store: Store,
+        handlers: Mapping[str, Handler],
+        weights: Mapping[str, float],
+        lease_ms: int,
+        health: Callable[[bool], None],
+    ) -> list[Reserver]:
+        """A reserver for each shard, and one for each queue with a batch handler."""
+        common = (lease_ms, store.keep_finished_ms, self._hand)
+        ends = (self._runner.hand_back, self._finisher.settle, health)
+        single = [queue for queue, handler in handlers.items() if not handler.max_size]
+        found = [
+            Reserver(store.shards[number], mine, *common, self._begin, *ends)
+            for number, mine in _by_shard(store, single, weights).items()
+        ]
+        for queue, handler in handlers.items():
+            if handler.max_size:
+                given = (store.shard(queue), {queue: 1.0}, *common, self._begin_batch, *ends)
+                found.append(BatchReserver(*given, max_size=handler.max_size, max_wait_s=handler.max_wait_s))
+        return found
 
     def start(self) -> None:
         """Starts the threads; a server that is away is waited for."""
