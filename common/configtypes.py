@@ -27,8 +27,8 @@ class ScheduleConfig:
     `written` is a hash of how it stands in the file: the same on a host that finds a fault in it.
 
     Exactly one of `cron`, `every_s` and `rrule` is given. `anchor`, `start` and `end` are ISO 8601, without an
-    offset read in `timezone`. `calendars` holds those that `exclude` names, so that a definition can be understood without its file.
-    What `runs` says is not the business of a handler has its description (common/work.py) in `data`. `retry` holds
+    offset read in `timezone`. `calendars` holds those that `exclude` names, so that a definition can be understood
+    without its file. Where `runs` is not "task", `data` describes the command or the call (common/work.py). `retry` holds
     fields of a RetryPolicy, over those of the queue.
     """
 
@@ -101,8 +101,8 @@ class Config:
     """Every setting of oncue. Names ending in `_s` are seconds, in `_bytes` bytes; docs/configuration.md has them all.
 
     `invalid` holds the faults of schedules that were left out, `faulty` their names with the hash of how they are
-    written; `revision` is a hash of the file, "" without one;
-    `emptied` says that its section `schedules` is there, and holds none.
+    written; `revision` is a hash of the file, "" without one; `emptied` says that its section `schedules` is there, and
+    holds none.
     """
 
     url: str | None = field(default=None, repr=False)

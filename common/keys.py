@@ -1,8 +1,8 @@
 """Every key of the store, one function each: its type in the comment, the hash tag written once.
 
 All keys of a shard share the hash tag ``{namespace:shard}``, on a single server and on a cluster alike, so every
-script's keys live on one node. To change a key's name or type: change it here, in ``docs/protocol.md`` (a test
-compares the two) and raise ``FORMAT`` in ``common/record.py``.
+script's keys live on one node. To change a key's name or type: change it here and in ``docs/protocol.md`` (a test
+compares the two), whose last part says what else goes into that commit.
 """
 
 import re
