@@ -13,7 +13,8 @@ def begin_anew(
 ) -> None:
     """Says what has happened and that a pause follows, and drops all that may have to do with it.
 
-    Connections may be dead or lead to a former primary, whose clock is another one. ``log`` is that of the role, by whose name a fault of its own is told.
+    Connections may be dead or lead to a former primary, whose clock is another one. ``log`` is that of the role, by
+    whose name a fault of its own is told.
     """
     if isinstance(error, (*FAULTS, WrongServer)):
         tell = log.warning if is_passing(error) else log.error

@@ -75,10 +75,12 @@ class EmbeddedValkey:
 
     @property
     def url(self) -> str:
+        """The URL of its socket, started or not."""
         return socket_url(str(self.socket_path))
 
     @property
     def pid(self) -> int:
+        """Its process, also one that an earlier `oncue up` has left. Raises StoreUnavailable before ``start``."""
         pid = self._adopted if self._child is None else self._child.pid
         if pid is None:
             raise StoreUnavailable("the embedded server was not started")

@@ -38,6 +38,7 @@ class Nudge:
         os.set_blocking(self._write, False)
 
     def fileno(self) -> int:
+        """The descriptor that is readable while a nudge waits to be taken."""
         return self._read
 
     def far_end(self) -> int:
@@ -71,6 +72,7 @@ class Nudge:
         return bool(came)
 
     def close(self) -> None:
+        """Gives both descriptors back; nothing may nudge or wait any more."""
         os.close(self._read)
         os.close(self._write)
 

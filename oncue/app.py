@@ -41,6 +41,11 @@ class App(Registry):
         max_data_bytes: int | None = None,
         keep_finished_s: float | None = None,
     ) -> None:
+        """The settings of the same names (docs/configuration.md), over those of the file and of variables.
+
+        They are checked at the first call that needs the server; that raises ConfigError or BadInput for what it
+        cannot use.
+        """
         given = {
             "url": url,
             "namespace": namespace,

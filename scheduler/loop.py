@@ -24,6 +24,7 @@ STEP_S = 0.5
 """By how much the end of a block may be off before it says that the server's clock was set."""
 
 STUCK_MS = 1000
+"""When to look again at what is due and nobody can do."""
 
 _MANY_STEPS = open_pages.KINDS + sweep.KINDS + trim.KINDS
 """What takes many steps, and stays due until the last."""

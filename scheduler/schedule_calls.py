@@ -9,6 +9,7 @@ from oncue.scheduler.catch_up import Missed
 from oncue.scheduler.definition import Definition, every_ms_of
 
 MOST_SET_BACK_MS = 86_400_000
+"""How far a clock is believed to have been set back: what lies further ahead was decided by one that was wrong."""
 
 CREATED, EDITED, SAME, CHANGED_MEANWHILE, OUTDATED, FIRE_FIRST, OTHER_RULES = 1, 2, 0, -1, -2, -3, -4
 """What ``put_schedules`` answers for each schedule; the last one also where a tick was decided about meanwhile."""

@@ -10,6 +10,8 @@ from oncue.common.task import Task
 from oncue.common.work import QUEUES
 
 KEEP_RESULT_S = 3600.0
+"""How long the output of a command or call can be read."""
+
 _FLAGS = {"command": "--allow-commands", "http": "--allow-http"}
 
 

@@ -24,6 +24,8 @@ from oncue.worker.child import read_outcome
 from oncue.worker.outcome import Outcome
 
 STARTS_WITHIN_S = 60.0
+"""How long a child may take to import the app."""
+
 _NOT_THEIRS = ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID")
 _TOLD = ("url", "username", "password", "password_file", "ca_file", "namespace", "shards", "max_data_bytes")
 

@@ -15,6 +15,8 @@ from oncue.common.task import Task
 from oncue.worker.outcome import Abandon, Bury, Counted, Done, Outcome, Release, Retry, failure
 
 MOST_RESULT_BYTES = 1 << 20
+"""Of one result; a handler that returns more buries its task."""
+
 _log = logging.getLogger("oncue.worker")
 
 

@@ -14,6 +14,7 @@ from oncue.worker.hand import Hand
 _log = logging.getLogger("oncue.worker")
 _AGAIN_S = 0.5
 WISHED = 2
+"""What ``renew`` answers for a task whose cancel is wished."""
 
 
 class Renewer:

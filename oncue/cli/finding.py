@@ -13,4 +13,5 @@ class Finding:
 
     @property
     def well(self) -> bool:
+        """Whether there is nothing to be done about it."""
         return not self.advice

@@ -70,6 +70,7 @@ class Child:
         return True
 
     def hang_up(self) -> None:
+        """Closes this side of its lifeline: a child that still runs stops then."""
         if self.line is not None:
             self.line.close()
             self.line = None
