@@ -10,7 +10,7 @@ from oncue.common.handler import check_seconds
 from oncue.common.keys import queue_name
 from oncue.common.retry import RetryPolicy, storable
 from oncue.common.store import Store
-from oncue.common.task import NewTask
+from oncue.common.task import NewTask, instant
 from oncue.common.writing import Placed
 
 
@@ -37,7 +37,10 @@ def placed(settings: Settings, task: NewTask, task_id: str, claim: bytes = b"") 
     nonce = b""
     expires = 0 if task.expires is None else due_ms(task.expires, 0)
     if task.expires is not None and expires < due:
-        raise BadInput("the task would expire before it is due: give a later time to expire")
+        raise BadInput(
+            f"the task would expire at {instant(expires).isoformat()}, before it is due at {instant(due).isoformat()}:"
+            " allowed is its due time or any later one"
+        )
     if task.id is not None:
         ids.checked(task_id)
     if task.id is not None or expires or claim:

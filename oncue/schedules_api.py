@@ -178,7 +178,7 @@ class Schedules:
         settings = before | worksettings.described(given, before)
         record.encoded(settings["data"], self._max_data_bytes)
         if isinstance(settings["data"], bytes | bytearray | memoryview):
-            raise BadInput("the data of a schedule is JSON, not bytes")
+            raise BadInput(f"schedule {name}: its data is bytes; allowed: what JSON can hold")
         return defined(schedule_of(settings | {"name": name}), "")
 
     def _stored(self, name: str) -> Stored:

@@ -49,7 +49,9 @@ def backfill(
     store.persist(entry.shard, partial(settle, entry.shard, {definition.config.timezone}))
     definition = definition.renewed()
     if definition.config.from_end:
-        raise BadInput("ticks that count from the end of a run have no planned instants in the past")
+        raise BadInput(
+            f"schedule {definition.name}: its ticks count from the end of a run, so there are no planned instants in the past"
+        )
     if first_ms > last_ms:
         raise BadInput(f"the first instant, {_shown(first_ms)}, is after the last, {_shown(last_ms)}")
     now = store.persist(entry.shard, entry.shard.now_ms)

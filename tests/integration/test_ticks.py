@@ -425,6 +425,14 @@ def test_a_backfill_makes_each_planned_instant_once_with_its_own_identity(
     assert app.schedules.get("report").next_ms == START_MS + 4 * HOUR_MS
 
 
+def test_what_a_schedule_cannot_have_is_refused_by_its_name(app: App, clock: FixedClock) -> None:
+    with pytest.raises(BadInput, match="schedule report: its data is bytes; allowed: what JSON can hold"):
+        create(app, data=b"x")
+    create(app, None, every_s=60.0, from_end=True)
+    with pytest.raises(BadInput, match="schedule report: its ticks count from the end of a run"):
+        app.schedules.backfill("report", instant(START_MS), instant(clock.ms))
+
+
 def test_what_is_older_than_the_history_is_taken_to_have_run(
     app: App, clock: FixedClock, run: Callable[[], list[Task]]
 ) -> None:

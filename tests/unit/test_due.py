@@ -13,6 +13,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from oncue import App
 from oncue.common.due import LAST_MS, due_ms
 from oncue.common.errors import BadInput
 
@@ -156,6 +157,15 @@ def test_a_value_of_another_type_is_refused_by_name(ts: object) -> None:
     assert str(refusal.value) == (
         f"a due time of type {type(ts).__name__} is not understood: give epoch seconds, an aware datetime,"
         " an ISO 8601 string with an offset, or None for now"
+    )
+
+
+def test_a_task_that_would_expire_before_it_is_due_is_refused_with_both_times() -> None:
+    with pytest.raises(BadInput) as refusal:
+        App("redis://localhost").schedule_task(1_700_000_060, None, expires=1_700_000_000.5)
+    assert str(refusal.value) == (
+        "the task would expire at 2023-11-14T22:13:20.500000+00:00, before it is due at 2023-11-14T22:14:20+00:00:"
+        " allowed is its due time or any later one"
     )
 
 
