@@ -6,7 +6,7 @@ import os
 import pty
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,13 @@ from oncue import App
 from oncue.common import record
 from oncue.common.task import instant
 from tests.support.commands import Ended, ended
+from tests.support.fixtures import app_by_url
 from tests.support.processes import Process
 from tests.support.product import MINUTE_MS, FixedClock, Hands, opened
 from tests.support.servers import RedisServer
 from tests.support.terminal import all_shown
+
+app = app_by_url()
 
 Start = Callable[..., Process]
 Run = Callable[..., Ended]
@@ -31,13 +34,6 @@ Run = Callable[..., Ended]
 def oncue(run_oncue: Start, valkey: RedisServer, namespace: str) -> Run:
     env = {"ONCUE_URL": valkey.url, "ONCUE_NAMESPACE": namespace, "LC_ALL": "C"}
     return lambda *words, **more: ended(run_oncue, *words, env={**env, **more})
-
-
-@pytest.fixture
-def app(valkey: RedisServer, namespace: str) -> Iterator[App]:
-    producer = App(valkey.url, namespace=namespace)
-    yield producer
-    producer.close()
 
 
 def test_a_task_is_scheduled_shown_and_cancelled(oncue: Run, app: App) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,12 @@ import pytest
 from oncue import App
 from oncue.common.task import TaskInfo
 from tests.support.commands import ended
+from tests.support.fixtures import app_by_url
 from tests.support.processes import Process, has_ended
 from tests.support.servers import RedisServer
 from tests.support.waiting import eventually, pause
+
+app = app_by_url()
 
 Start = Callable[..., Process]
 NO_RETRY = {"max_attempts": 1}
@@ -26,13 +29,6 @@ SLEEPER = "sleep 1000 & echo $! >inner; echo begun; wait"
 @pytest.fixture
 def env(valkey: RedisServer, namespace: str) -> dict[str, str]:
     return {"ONCUE_URL": valkey.url, "ONCUE_NAMESPACE": namespace, "ONCUE_KEEP_FINISHED_S": "600"}
-
-
-@pytest.fixture
-def app(valkey: RedisServer, namespace: str) -> Iterator[App]:
-    producer = App(valkey.url, namespace=namespace)
-    yield producer
-    producer.close()
 
 
 def run(app: App, data: object, queue: str = "commands") -> str:

@@ -6,7 +6,7 @@ import os
 import pty
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -17,10 +17,13 @@ from oncue import App
 from oncue.common.clock import host_now_ms
 from oncue.common.task import instant
 from tests.support.commands import Ended, ended
+from tests.support.fixtures import app_by_url
 from tests.support.processes import Process
 from tests.support.product import HOUR_MS, FixedClock, app_on, opened
 from tests.support.servers import RedisServer
 from tests.support.waiting import eventually
+
+app = app_by_url()
 
 Start = Callable[..., Process]
 Run = Callable[..., Ended]
@@ -47,13 +50,6 @@ schedules:
 def oncue(run_oncue: Start, valkey: RedisServer, namespace: str) -> Run:
     env = {"ONCUE_URL": valkey.url, "ONCUE_NAMESPACE": namespace, "LC_ALL": "C"}
     return lambda *words, **more: ended(run_oncue, *words, env={**env, **more})
-
-
-@pytest.fixture
-def app(valkey: RedisServer, namespace: str) -> Iterator[App]:
-    producer = App(valkey.url, namespace=namespace)
-    yield producer
-    producer.close()
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -15,21 +14,12 @@ from oncue.common.shard import Shard
 from oncue.common.store import Store
 from oncue.scheduler.definition import HASH_BYTES
 from oncue.scheduler.schedules import apply
-from tests.support.product import HOUR_MS, MINUTE_MS, START_MS, FixedClock, Hands, Passes, app_on, opened
-from tests.support.servers import RedisServer
+from tests.support.fixtures import valkey_store
+from tests.support.product import HOUR_MS, MINUTE_MS, START_MS, FixedClock, Hands, Passes
+
+store = valkey_store(shards=2)
 
 FILE = "/etc/oncue.yaml"
-
-
-@pytest.fixture
-def store(valkey: RedisServer, namespace: str, clock: FixedClock) -> Iterator[Store]:
-    with opened(valkey, namespace, shards=2, clock=clock) as found:
-        yield found
-
-
-@pytest.fixture
-def app(store: Store) -> App:
-    return app_on(store)
 
 
 def entry(name: str, queue: str = "default", **settings: Any) -> ScheduleConfig:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,23 +10,14 @@ from oncue import App
 from oncue.common.configtypes import ScheduleConfig
 from oncue.common.store import Store
 from oncue.scheduler.schedules import apply, changes
-from tests.support.product import HOUR_MS, MINUTE_MS, START_MS, FixedClock, Hands, Passes, app_on, opened
-from tests.support.servers import RedisServer
+from tests.support.fixtures import valkey_store
+from tests.support.product import HOUR_MS, MINUTE_MS, START_MS, FixedClock, Hands, Passes
+
+store = valkey_store(shards=2)
 
 FILE = "/etc/oncue.yaml"
 END_MS = START_MS + HOUR_MS + 880
 """When the first run has ended; the second one comes an hour later."""
-
-
-@pytest.fixture
-def store(valkey: RedisServer, namespace: str, clock: FixedClock) -> Iterator[Store]:
-    with opened(valkey, namespace, shards=2, clock=clock) as found:
-        yield found
-
-
-@pytest.fixture
-def app(store: Store) -> App:
-    return app_on(store)
 
 
 def entry(**settings: Any) -> ScheduleConfig:

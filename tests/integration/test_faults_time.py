@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
@@ -16,19 +16,16 @@ from oncue.common.clock import RESYNC_S, ServerClock
 from oncue.common.shard import Shard
 from oncue.common.store import Store
 from oncue.scheduler import alarm
+from tests.support.fixtures import live_store
 from tests.support.product import Passes, app_on, opened, running
 from tests.support.servers import Monitor, RedisServer, Server
 from tests.support.waiting import eventually, pause
 
+store = live_store()
+
 COMMANDS_PER_MINUTE = 12
 MINUTES, MINUTE_S = 3, 4
 """How many, and for how long each of them stands here."""
-
-
-@pytest.fixture
-def store(valkey: RedisServer, namespace: str) -> Iterator[Store]:
-    with opened(valkey, namespace) as store:
-        yield store
 
 
 class Runs:

@@ -14,6 +14,7 @@ from oncue import Task
 from oncue.common.handler import Handler
 from oncue.common.store import Store
 from oncue.worker.worker import Worker
+from tests.support.fixtures import live_store
 from tests.support.product import FixedClock, Hands, Passes, app_on, opened
 from tests.support.proxy import Proxy, command
 from tests.support.servers import RedisServer
@@ -21,11 +22,7 @@ from tests.support.waiting import eventually, pause
 
 from oncue.scheduler.scheduler import Scheduler  # isort: skip
 
-
-@pytest.fixture
-def store(valkey: RedisServer, namespace: str) -> Iterator[Store]:
-    with opened(valkey, namespace) as found:
-        yield found
+store = live_store()
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -14,10 +14,13 @@ from oncue import App, BadInput
 from oncue.common.clock import monotonic_s
 from oncue.common.task import TaskInfo
 from oncue.worker.worker import Worker
+from tests.support.fixtures import app_by_url
 from tests.support.processes import Process, has_ended, words_of
 from tests.support.product import app_on, opened
 from tests.support.servers import RedisServer
 from tests.support.waiting import eventually, pause
+
+app = app_by_url()
 
 Start = Callable[..., Process]
 APP = """
@@ -79,13 +82,6 @@ def slow(task):
 def plain(task):
     pass
 """
-
-
-@pytest.fixture
-def app(valkey: RedisServer, namespace: str) -> Iterator[App]:
-    producer = App(valkey.url, namespace=namespace)
-    yield producer
-    producer.close()
 
 
 @pytest.fixture

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
 from oncue import App, NewTask
 from oncue.common.store import Store
 from tests.support.commands import ended
+from tests.support.fixtures import live_store
 from tests.support.processes import Process
-from tests.support.product import Hands, app_on, opened
+from tests.support.product import Hands, app_on
 from tests.support.servers import RedisServer
+
+store = live_store()
 
 NUMBER, LARGE = 40, "x" * 1_000_000
 FEW_BYTES, SOME_BYTES = 100_000, 20_000_000
 """What names and states of these tasks may cost; and a page of one, with those that stand in a bucket with it."""
 
 Sent = Callable[[], int]
-
-
-@pytest.fixture
-def store(valkey: RedisServer, namespace: str) -> Iterator[Store]:
-    with opened(valkey, namespace) as found:
-        yield found
 
 
 @pytest.fixture

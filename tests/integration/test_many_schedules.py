@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
@@ -14,19 +14,16 @@ from oncue.common.scripts import script
 from oncue.common.store import Store
 from oncue.scheduler.schedules import apply
 from oncue.scheduler.standing import infos
-from tests.support.product import MINUTE_MS, START_MS, FixedClock, Passes, opened
+from tests.support.fixtures import valkey_store
+from tests.support.product import MINUTE_MS, START_MS, FixedClock, Passes
 from tests.support.servers import Monitor, RedisServer
+
+store = valkey_store()
 
 MANY = 10_000
 SOON_MS = START_MS + MINUTE_MS
 # A busy machine is several times slower than a quiet one; what grows with the number of schedules is slower by far.
 SLACK = 5
-
-
-@pytest.fixture
-def store(valkey: RedisServer, namespace: str, clock: FixedClock) -> Iterator[Store]:
-    with opened(valkey, namespace, clock=clock) as found:
-        yield found
 
 
 def config(n: int, cron: str = "0 3 * * *") -> ScheduleConfig:

@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -23,8 +23,11 @@ from oncue.scheduler.put import put
 from oncue.scheduler.schedules import apply, changes
 from oncue.scheduler.standing import Stored, all_by_name, find
 from oncue.scheduler.stranded import take_back
+from tests.support.fixtures import valkey_store
 from tests.support.product import HOUR_MS, START_MS, FixedClock, Hands, Passes, app_on, opened
 from tests.support.servers import RedisServer
+
+store = valkey_store(shards=2)
 
 FILE = "/etc/oncue.yaml"
 # A child that applies the file and is killed after so many of its calls of scripts.
@@ -53,17 +56,6 @@ with opened(place, namespace, shards=2, clock=FixedClock(int(clock))) as store:
     config = ScheduleConfig(name, "0 * * * *", "UTC", queue, None, catch_up="all", overlap="allow")
     apply(store, [config], file)
 """
-
-
-@pytest.fixture
-def store(valkey: RedisServer, namespace: str, clock: FixedClock) -> Iterator[Store]:
-    with opened(valkey, namespace, shards=2, clock=clock) as found:
-        yield found
-
-
-@pytest.fixture
-def app(store: Store) -> App:
-    return app_on(store)
 
 
 @pytest.fixture

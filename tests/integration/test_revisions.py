@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,22 +18,14 @@ from oncue.common.zonerules import own_rules
 from oncue.scheduler import schedules
 from oncue.scheduler.schedules import apply, changes
 from oncue.scheduler.standing import infos
+from tests.support.fixtures import valkey_store
 from tests.support.processes import Process
-from tests.support.product import HOUR_MS, START_MS, FixedClock, Passes, app_on, opened
+from tests.support.product import HOUR_MS, START_MS, FixedClock, Passes, opened
 from tests.support.servers import RedisServer
 
+store = valkey_store(shards=2)
+
 FILE = "/etc/oncue.yaml"
-
-
-@pytest.fixture
-def store(valkey: RedisServer, namespace: str, clock: FixedClock) -> Iterator[Store]:
-    with opened(valkey, namespace, shards=2, clock=clock) as found:
-        yield found
-
-
-@pytest.fixture
-def app(store: Store) -> App:
-    return app_on(store)
 
 
 def entry(name: str, cron: str = "0 * * * *", queue: str = "reports") -> ScheduleConfig:

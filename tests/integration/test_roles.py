@@ -11,9 +11,12 @@ import pytest
 from bench.ports import free_port
 from oncue import App
 from tests.support.commands import Manager, ended
+from tests.support.fixtures import app_by_url
 from tests.support.processes import Process
 from tests.support.servers import RedisServer
 from tests.support.waiting import eventually
+
+app = app_by_url()
 
 Start = Callable[..., Process]
 APP = """
@@ -53,13 +56,6 @@ def manager(tmp_path: Path) -> Iterator[Manager]:
 @pytest.fixture
 def env(valkey: RedisServer, namespace: str) -> dict[str, str]:
     return {"ONCUE_URL": valkey.url, "ONCUE_NAMESPACE": namespace}
-
-
-@pytest.fixture
-def app(valkey: RedisServer, namespace: str) -> Iterator[App]:
-    producer = App(valkey.url, namespace=namespace)
-    yield producer
-    producer.close()
 
 
 @pytest.mark.parametrize("words", [("scheduler",), ("worker", "shop:app")])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,12 +14,14 @@ from oncue.common.store import Store
 from oncue.common.timing import Timing
 from oncue.scheduler.schedules import apply
 from oncue.scheduler.standing import infos
-from tests.support import product
 from tests.support.commands import ended
+from tests.support.fixtures import live_store
 from tests.support.processes import Process
 from tests.support.product import DAY_MS, HOUR_MS
 from tests.support.servers import RedisServer
 from tests.support.waiting import eventually
+
+store = live_store()
 
 Start = Callable[..., Process]
 GOOD = 'beat: {cron: "* * * * * *", queue: beats}'
@@ -30,12 +32,6 @@ BAD_ZONE = 'bad-zone: {cron: "0 0 * * *", timezone: Mars/Base}'
 @pytest.fixture
 def env(valkey: RedisServer, namespace: str) -> dict[str, str]:
     return {"ONCUE_URL": valkey.url, "ONCUE_NAMESPACE": namespace}
-
-
-@pytest.fixture
-def store(valkey: RedisServer, namespace: str) -> Iterator[Store]:
-    with product.opened(valkey, namespace) as found:
-        yield found
 
 
 @pytest.fixture

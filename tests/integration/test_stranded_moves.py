@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -19,10 +19,13 @@ from oncue.common.store import Store
 from oncue.scheduler.move import forget, hand_over
 from oncue.scheduler.standing import all_by_name
 from oncue.scheduler.stranded import take_back
+from tests.support.fixtures import valkey_store
 from tests.support.processes import Process
 from tests.support.product import HOUR_MS, START_MS, FixedClock, Hands, Passes, app_on, opened
 from tests.support.servers import RedisServer
 from tests.support.waiting import eventually
+
+store = valkey_store(shards=2)
 
 # A child that changes the queue and is killed after so many of its calls of scripts.
 _CHILD = """
@@ -46,17 +49,6 @@ place = type("Place", (), {"url": url})
 with opened(place, namespace, shards=2, clock=FixedClock(int(clock))) as store:
     app_on(store).schedules.change(name, queue=queue)
 """
-
-
-@pytest.fixture
-def store(valkey: RedisServer, namespace: str, clock: FixedClock) -> Iterator[Store]:
-    with opened(valkey, namespace, shards=2, clock=clock) as found:
-        yield found
-
-
-@pytest.fixture
-def app(store: Store) -> App:
-    return app_on(store)
 
 
 def queues_of(store: Store) -> list[str]:

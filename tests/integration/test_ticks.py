@@ -18,17 +18,12 @@ from oncue import App, BadInput, CronError, NotFound, Task, WrongState
 from oncue.common.store import Store
 from oncue.common.task import instant
 from oncue.scheduler.catch_up import MOST_COUNTED, STEP
-from tests.support.product import DAY_MS, HOUR_MS, MINUTE_MS, START_MS, FixedClock, Hands, Passes, opened
-from tests.support.servers import RedisServer
+from tests.support.fixtures import valkey_store
+from tests.support.product import DAY_MS, HOUR_MS, MINUTE_MS, START_MS, FixedClock, Hands, Passes
+
+store = valkey_store()
 
 QUEUE = "reports"
-
-
-@pytest.fixture
-def store(valkey: RedisServer, namespace: str, clock: FixedClock) -> Any:
-    """One kind of server is enough here: the scripts are tested on each of them."""
-    with opened(valkey, namespace, clock=clock) as found:
-        yield found
 
 
 @pytest.fixture

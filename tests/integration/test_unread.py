@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +21,14 @@ from oncue.scheduler.loop import Loop
 from oncue.scheduler.standing import find, whole
 from oncue.scheduler.unread import PATIENCE_MS, Unread
 from tests.support.commands import ended
+from tests.support.fixtures import live_store
 from tests.support.processes import Process
 from tests.support.product import HOUR_MS, START_MS, FixedClock, Hands, app_on, opened
 from tests.support.proxy import Proxy
 from tests.support.servers import RedisServer
 from tests.support.waiting import eventually, pause
+
+store = live_store()
 
 Start = Callable[..., Process]
 NEWER = """
@@ -38,12 +41,6 @@ definition._KEYS |= {"moon"}
 @pytest.fixture
 def env(valkey: RedisServer, namespace: str) -> dict[str, str]:
     return {"ONCUE_URL": valkey.url, "ONCUE_NAMESPACE": namespace}
-
-
-@pytest.fixture
-def app(valkey: RedisServer, namespace: str) -> Iterator[App]:
-    with opened(valkey, namespace) as store:
-        yield app_on(store)
 
 
 @pytest.fixture

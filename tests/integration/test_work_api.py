@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +9,9 @@ import pytest
 
 from oncue import App, BadInput
 from oncue.common.config import load
-from oncue.common.store import Store
-from tests.support.product import FixedClock, app_on, opened
-from tests.support.servers import RedisServer
+from tests.support.fixtures import valkey_store
+
+store = valkey_store()
 
 YAML = """schedules:
   dump:
@@ -45,17 +44,6 @@ PING: dict[str, Any] = {
     },
     "output_limit_bytes": 10,
 }
-
-
-@pytest.fixture
-def store(valkey: RedisServer, namespace: str, clock: FixedClock) -> Iterator[Store]:
-    with opened(valkey, namespace, clock=clock) as found:
-        yield found
-
-
-@pytest.fixture
-def app(store: Store) -> App:
-    return app_on(store)
 
 
 def test_a_command_and_a_call_are_what_the_file_would_have_made_of_them(app: App, tmp_path: Path) -> None:

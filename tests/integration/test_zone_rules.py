@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,20 +20,11 @@ from oncue.scheduler.replan import settle
 from oncue.scheduler.schedule_calls import next_planned
 from oncue.scheduler.schedules import apply
 from oncue.scheduler.zones import claim
-from tests.support.product import DAY_MS, HOUR_MS, START_MS, FixedClock, Passes, app_on, opened
-from tests.support.servers import RedisServer
+from tests.support.fixtures import valkey_store
+from tests.support.product import DAY_MS, HOUR_MS, START_MS, FixedClock, Passes, app_on
 from tests.support.zones import ZONE
 
-
-@pytest.fixture
-def store(valkey: RedisServer, namespace: str, clock: FixedClock) -> Iterator[Store]:
-    with opened(valkey, namespace, clock=clock) as found:
-        yield found
-
-
-@pytest.fixture
-def app(store: Store) -> App:
-    return app_on(store)
+store = valkey_store()
 
 
 def planned(app: App, name: str = "payroll") -> list[int]:
