@@ -14,6 +14,7 @@ from oncue import App
 from oncue.common.clock import host_now_ms
 from oncue.common.store import Store
 from tests.support.processes import Process
+from tests.support.product import counts
 from tests.support.waiting import eventually
 
 LEASE_S = 4.0
@@ -144,7 +145,7 @@ class Crew:
         return self.store.now_ms("default")
 
     def counts(self) -> dict[str, int]:
-        return {state: number for state, number in self.store.counts().get("default", {}).items() if number}
+        return counts(self.store)
 
     def wait_for(self, timeout_s: float = 15, **counts: int) -> None:
         """Wait until the tasks are in these states, and no others."""

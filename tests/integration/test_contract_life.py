@@ -19,6 +19,8 @@ from tests.support.product import (
     Hands,
     Passes,
     app_on,
+    at,
+    counts,
     opened,
     running,
 )
@@ -28,14 +30,6 @@ from tests.support.waiting import eventually
 MakeHands = Callable[..., Hands]
 SEEN_MS = 4500
 """A lease that is renewed, and a cancel seen, after a third of it; and a machine that stands still costs it nothing."""
-
-
-def at(offset_ms: int) -> float:
-    return (START_MS + offset_ms) / 1000
-
-
-def counts(store: Store, queue: str = "default") -> dict[str, int]:
-    return {state: number for state, number in store.counts().get(queue, {}).items() if number}
 
 
 @pytest.fixture

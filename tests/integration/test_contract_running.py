@@ -10,18 +10,9 @@ from oncue import App, NewTask, Task
 from oncue.common.keys import page_of
 from oncue.common.pages import open_step
 from oncue.common.store import Store
-from tests.support.product import MINUTE_MS, START_MS, FixedClock, Hands, Passes
+from tests.support.product import MINUTE_MS, START_MS, FixedClock, Hands, Passes, at, counts
 
 MakeHands = Callable[..., Hands]
-
-
-def at(offset_ms: int) -> int | float:
-    return (START_MS + offset_ms) / 1000
-
-
-def counts(store: Store, queue: str = "default") -> dict[str, int]:
-    """The states of a queue's tasks that are not zero."""
-    return {state: number for state, number in store.counts().get(queue, {}).items() if number}
 
 
 def test_a_task_is_ready_at_its_instant_and_not_a_millisecond_before(

@@ -12,7 +12,7 @@ import pytest
 from oncue import App, NewTask, Task
 from oncue.common.retry import RetryPolicy
 from oncue.common.store import Store
-from tests.support.product import app_on, opened, running
+from tests.support.product import app_on, counts, opened, running
 from tests.support.servers import Server
 from tests.support.waiting import eventually
 
@@ -24,10 +24,6 @@ def live(server: Server, namespace: str) -> Iterator[Store]:
     """A store under the server's own clock."""
     with opened(server, namespace, shards=server.shards) as store:
         yield store
-
-
-def counts(store: Store, queue: str = "default") -> dict[str, int]:
-    return {state: number for state, number in store.counts().get(queue, {}).items() if number}
 
 
 class Gate:

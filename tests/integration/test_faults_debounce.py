@@ -11,15 +11,11 @@ import pytest
 
 from oncue import App, BadInput, Task, WrongState
 from oncue.common.store import Store
-from tests.support.product import START_MS, FixedClock, Hands, Passes, app_on, opened, running
+from tests.support.product import START_MS, FixedClock, Hands, Passes, app_on, at, counts, opened, running
 from tests.support.servers import RedisServer
 from tests.support.waiting import eventually
 
 MakeHands = Callable[..., Hands]
-
-
-def at(offset_ms: int) -> float:
-    return (START_MS + offset_ms) / 1000
 
 
 def ran(
@@ -89,8 +85,7 @@ def test_under_eight_threads_one_entry_is_pending_at_the_end(valkey: RedisServer
             thread.start()
         for thread in threads:
             thread.join()
-        counts = {state: number for state, number in store.counts()["default"].items() if number}
-        assert counts == {"delayed": 1}
+        assert counts(store) == {"delayed": 1}
         ((task_id, data),) = [(task.id, task.data) for task in app.list().tasks]
         assert data[1] == 999
         assert app.cancel(task_id)

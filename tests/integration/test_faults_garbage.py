@@ -20,7 +20,7 @@ from oncue.common.store import Store
 from oncue.scheduler.definition import HASH_BYTES
 from oncue.scheduler.schedules import apply
 from oncue.scheduler.unread import PATIENCE_MS
-from tests.support.product import MINUTE_MS, START_MS, FixedClock, Hands, Passes, app_on, opened, running
+from tests.support.product import MINUTE_MS, START_MS, FixedClock, Hands, Passes, app_on, at, opened, running
 from tests.support.servers import Server
 from tests.support.waiting import eventually
 
@@ -69,10 +69,6 @@ def put(server: Server) -> Iterator[Callable[..., Any]]:
     client = server.client()
     yield client.execute_command
     client.close()
-
-
-def at(offset_ms: int) -> float:
-    return (START_MS + offset_ms) / 1000
 
 
 def entry(task_id: str, stored: bytes) -> bytes:

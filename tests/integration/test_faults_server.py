@@ -16,7 +16,7 @@ from oncue.common import address, link, wait
 from oncue.common.clock import monotonic_s
 from oncue.common.retry import RetryPolicy
 from oncue.common.store import Store
-from tests.support.product import app_on, opened, running
+from tests.support.product import app_on, counts, opened, running
 from tests.support.proxy import Proxy
 from tests.support.servers import Cluster, RedisServer, SentinelSet
 from tests.support.waiting import eventually
@@ -44,10 +44,6 @@ class Runs(Counter[str]):
     def __call__(self, task: Task) -> None:
         with self._lock:
             self[task.id] += 1
-
-
-def counts(store: Store, queue: str = "default") -> dict[str, int]:
-    return {state: number for state, number in store.counts().get(queue, {}).items() if number}
 
 
 def produce(app: App, store: Store, number: int, is_done: Callable[[], bool]) -> list[str]:

@@ -13,17 +13,13 @@ from oncue.common.errors import NotFound
 from oncue.common.store import Store
 from oncue.scheduler.loop import Loop
 from oncue.worker.inline import InlineWorker
-from tests.support.product import START_MS, FixedClock, Hands, Passes
+from tests.support.product import START_MS, FixedClock, Hands, Passes, counts
 
 SOON = START_MS / 1000 - 1
 
 
 def worker(app: App, store: Store, policies: dict[str, RetryPolicy] | None = None) -> InlineWorker:
     return InlineWorker(store, app.handlers, policies)
-
-
-def counts(store: Store) -> dict[str, int]:
-    return {state: number for state, number in store.counts().get("default", {}).items() if number}
 
 
 def test_a_result_can_be_had_for_as_long_as_it_was_asked_for(

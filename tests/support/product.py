@@ -46,6 +46,11 @@ class FixedClock:
         self.ms += ms
 
 
+def at(offset_ms: int) -> int | float:
+    """The epoch second that lies so many ms from the start."""
+    return (START_MS + offset_ms) / 1000
+
+
 class Place(Protocol):
     """A server, or a proxy before one."""
 
@@ -78,6 +83,11 @@ def app_on(store: Store, max_data_bytes: int = _MIB) -> App:
     app = App()
     app.use(store, max_data_bytes)
     return app
+
+
+def counts(store: Store, queue: str = "default") -> dict[str, int]:
+    """The states of a queue's tasks that are not zero."""
+    return {state: number for state, number in store.counts().get(queue, {}).items() if number}
 
 
 class Passes:
