@@ -22,6 +22,7 @@ from oncue.scheduler.schedules import apply
 from oncue.scheduler.standing import Stored, all_by_name
 from oncue.scheduler.stranded import take_back
 from tests.chaos.actors import Actor, have_them_stand, live
+from tests.support.moving import queues_of
 from tests.support.product import HOUR_MS, FixedClock, Hands, Passes, app_on, opened
 from tests.support.servers import RedisServer
 
@@ -43,8 +44,7 @@ class Stage(NamedTuple):
 def stage(valkey: RedisServer, namespace: str) -> Iterator[Stage]:
     clock = FixedClock()
     with opened(valkey, namespace, shards=3, clock=clock) as store:
-        found = {store.shard(name).number: name for name in "abcdefghijklmnop"}
-        queues = [found[number] for number in range(len(store.shards))]
+        queues = queues_of(store)
         yield Stage(store, clock, app_on(store), queues, Passes(store), Hands(store, queues))
 
 

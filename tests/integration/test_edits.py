@@ -5,16 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import msgspec
 import pytest
 
 from oncue import App
 from oncue.common.configtypes import ScheduleConfig
-from oncue.common.shard import Shard
 from oncue.common.store import Store
-from oncue.scheduler.definition import HASH_BYTES
 from oncue.scheduler.schedules import apply
 from tests.support.fixtures import valkey_store
+from tests.support.moving import before_call, queue_elsewhere
+from tests.support.newer import make_newer, put_off
 from tests.support.product import HOUR_MS, MINUTE_MS, START_MS, FixedClock, Hands, Passes
 
 store = valkey_store(shards=2)
@@ -25,20 +24,6 @@ FILE = "/etc/oncue.yaml"
 def entry(name: str, queue: str = "default", **settings: Any) -> ScheduleConfig:
     usual = ScheduleConfig(name, "0 * * * *", "UTC", queue, None, catch_up="all", overlap="allow")
     return replace(usual, **settings)
-
-
-def other_queue(store: Store) -> str:
-    """One that another shard has than the usual one."""
-    return next(name for name in "abcdefgh" if store.shard(name) is not store.shard("default"))
-
-
-def make_newer(store: Store, name: str) -> None:
-    """Stored as by a newer oncue, with a key that is unknown here."""
-    shard = store.shard("default")
-    text: bytes = shard.command("HGET", shard.keys.schedules, name)
-    entries: dict[str, Any] = msgspec.json.decode(text[HASH_BYTES:])
-    body = msgspec.json.encode(entries | {"moon": "full"})
-    shard.command("HSET", shard.keys.schedules, name, b"0" * HASH_BYTES + body)
 
 
 def hours(app: App, name: str, what: str) -> list[int]:
@@ -53,9 +38,9 @@ def test_a_paused_schedule_that_cannot_be_read_here_does_not_keep_a_file_from_be
 ) -> None:
     apply(store, [entry("one"), entry("two")], FILE)
     app.schedules.pause("one", by="ada")
-    make_newer(store, "one")
+    make_newer(store.shard("default"), "one")
     clock.ms = START_MS + 2 * HOUR_MS + 1
-    queue = other_queue(store) if moves else "default"
+    queue = queue_elsewhere(store) if moves else "default"
     edited = [entry("one", queue, priority=7), entry("two", priority=7)]
     assert sorted(apply(store, edited, FILE).changes) == ["edited one", "edited two"]
     found = app.schedules.get("one")
@@ -76,7 +61,7 @@ def test_an_edit_first_fires_all_that_is_due_however_much_it_is(
     minutes = entry("one", cron="* * * * *", catch_up_max=1000)
     apply(store, [minutes], FILE)
     clock.ms = START_MS + 600 * MINUTE_MS + 1
-    queue = other_queue(store) if moves else "default"
+    queue = queue_elsewhere(store) if moves else "default"
     assert apply(store, [replace(minutes, queue=queue, priority=7)], FILE).changes == ["edited one"]
     found = app.schedules.get("one")
     assert (found.fired, found.next_ms) == (600, START_MS + 601 * MINUTE_MS)
@@ -88,13 +73,10 @@ def test_what_was_put_off_runs_before_an_edit_by_who_can_read_it(
 ) -> None:
     app.schedules.create("one", cron="0 * * * *", catch_up="all", overlap="allow", priority=3)
     clock.ms = START_MS + HOUR_MS
-    shard = store.shard("default")
-    known = shard.command("HGET", shard.keys.schedules, "one")[:HASH_BYTES]
-    keys = (shard.keys.timetable, shard.keys.schedules, shard.keys.armed, shard.keys.schedule("one"))
-    shard.call("put_off", keys, (clock.ms, "one", clock.ms, known, "it is of a newer oncue"))
+    put_off(store.shard("default"), "one")
     assert app.schedules.get("one").state == "invalid"
     clock.ms = START_MS + 3 * HOUR_MS + 1
-    app.schedules.change("one", priority=7, queue=other_queue(store) if moves else "default")
+    app.schedules.change("one", priority=7, queue=queue_elsewhere(store) if moves else "default")
     assert hours(app, "one", "fired") == [1, 2, 3]
     assert {task.priority for task in Hands(store, ("default",)).reserve()} == {3}
     assert app.schedules.get("one").state == "active"
@@ -102,12 +84,12 @@ def test_what_was_put_off_runs_before_an_edit_by_who_can_read_it(
 
 @pytest.mark.parametrize("script", ["put_schedule", "resume"])
 def test_who_sleeps_over_a_tick_in_the_middle_of_an_edit_or_a_resume_does_not_have_it_run_again(
-    app: App, store: Store, clock: FixedClock, monkeypatch: pytest.MonkeyPatch, script: str
+    app: App, store: Store, clock: FixedClock, script: str
 ) -> None:
     app.schedules.create("one", cron="0 * * * *")
     if script == "resume":
         app.schedules.pause("one")
-    hands, call = Hands(store, ("default",)), Shard.call
+    hands = Hands(store, ("default",))
     ran: list[str] = []
 
     def work() -> None:
@@ -116,25 +98,22 @@ def test_who_sleeps_over_a_tick_in_the_middle_of_an_edit_or_a_resume_does_not_ha
         ran.extend(task.id for task in tasks)
         hands.complete(*tasks)
 
-    def slow(shard: Shard, name: str, *asked: Any) -> Any:
-        if name == script:
-            monkeypatch.undo()
-            if script == "resume":
-                app.schedules.resume("one")
-            clock.ms = START_MS + HOUR_MS
-            work()
-            # Longer than finished tasks are remembered.
-            clock.ms += HOUR_MS // 2
-            work()
-            if script == "resume":
-                app.schedules.pause("one")
-        return call(shard, name, *asked)
+    def sleep() -> None:
+        if script == "resume":
+            app.schedules.resume("one")
+        clock.ms = START_MS + HOUR_MS
+        work()
+        # Longer than finished tasks are remembered.
+        clock.ms += HOUR_MS // 2
+        work()
+        if script == "resume":
+            app.schedules.pause("one")
 
-    monkeypatch.setattr(Shard, "call", slow)
-    if script == "resume":
-        app.schedules.resume("one")
-    else:
-        apply(store, [entry("one", priority=7)], FILE, forced=True)
+    with before_call(sleep, script):
+        if script == "resume":
+            app.schedules.resume("one")
+        else:
+            apply(store, [entry("one", priority=7)], FILE, forced=True)
     for hour in (2, 3):
         work()
         clock.ms = START_MS + hour * HOUR_MS
@@ -152,9 +131,11 @@ def test_a_tick_that_jitter_keeps_for_later_is_not_lost_by_an_edit(
     assert run_ms > START_MS + HOUR_MS + 1
     clock.ms = START_MS + HOUR_MS + 1
     if how == "moved by a file":
-        apply(store, [entry("one", other_queue(store), jitter_s=1200)], FILE, forced=True)
+        apply(store, [entry("one", queue_elsewhere(store), jitter_s=1200)], FILE, forced=True)
     else:
-        app.schedules.change("one", **{"queue": other_queue(store)} if how == "moved" else {"priority": 7})
+        app.schedules.change(
+            "one", **{"queue": queue_elsewhere(store)} if how == "moved" else {"priority": 7}
+        )
     if how == "planned anew":
         shard = store.shard("default")
         shard.command("HDEL", shard.keys.schedule("one"), "rules")
@@ -176,9 +157,9 @@ def test_a_tick_in_its_jitter_runs_at_once_when_an_edit_leaves_less_jitter_than_
     assert run_ms > START_MS + HOUR_MS + 1
     clock.ms = run_ms - 1
     if how == "moved by a file":
-        apply(store, [entry("one", other_queue(store))], FILE, forced=True)
+        apply(store, [entry("one", queue_elsewhere(store))], FILE, forced=True)
     else:
-        app.schedules.change("one", jitter_s=0, **{"queue": other_queue(store)} if how == "moved" else {})
+        app.schedules.change("one", jitter_s=0, **{"queue": queue_elsewhere(store)} if how == "moved" else {})
     if how == "planned anew":
         shard = store.shard("default")
         shard.command("HDEL", shard.keys.schedule("one"), "rules")
@@ -196,7 +177,7 @@ def test_a_tick_in_its_jitter_that_goes_with_an_edit_is_skipped(
     app.schedules.create("one", cron="0 * * * *", jitter_s=3000)
     assert (app.schedules.get("one").next_run_ms or 0) > START_MS + HOUR_MS + 2 * MINUTE_MS
     clock.ms = START_MS + HOUR_MS + 2 * MINUTE_MS
-    queue = {"queue": other_queue(store)} if moves else {}
+    queue = {"queue": queue_elsewhere(store)} if moves else {}
     app.schedules.change("one", cron=cron, **queue)
     (event,) = app.schedules.history("one")
     assert event == {

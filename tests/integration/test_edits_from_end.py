@@ -11,6 +11,7 @@ from oncue.common.configtypes import ScheduleConfig
 from oncue.common.store import Store
 from oncue.scheduler.schedules import apply, changes
 from tests.support.fixtures import valkey_store
+from tests.support.moving import queue_elsewhere
 from tests.support.product import HOUR_MS, MINUTE_MS, START_MS, FixedClock, Hands, Passes
 
 store = valkey_store(shards=2)
@@ -23,11 +24,6 @@ END_MS = START_MS + HOUR_MS + 880
 def entry(**settings: Any) -> ScheduleConfig:
     usual: dict[str, Any] = {"queue": "default", "every_s": 3600.0, "from_end": True}
     return ScheduleConfig("one", None, "UTC", data=None, **(usual | settings))
-
-
-def other_queue(store: Store) -> str:
-    """One that another shard has than the usual one."""
-    return next(name for name in "abcdefgh" if store.shard(name) is not store.shard("default"))
 
 
 def run_once(store: Store, clock: FixedClock, **settings: Any) -> None:
@@ -56,7 +52,7 @@ def edit(app: App, store: Store, how: str) -> None:
     elif how == "from another path":
         apply(store, [entry()], "/srv/oncue.yaml")
     elif how == "moved":
-        app.schedules.change("one", queue=other_queue(store))
+        app.schedules.change("one", queue=queue_elsewhere(store))
     else:
         apply(store, [entry(priority=7)], FILE, forced=True)
 

@@ -19,6 +19,7 @@ from oncue.scheduler.schedules import apply
 from oncue.worker.grip import Grip
 from oncue.worker.hand import Hand
 from tests.support.link import Request
+from tests.support.moving import queue_elsewhere
 from tests.support.product import (
     HOUR_MS,
     MINUTE_MS,
@@ -353,8 +354,7 @@ def removed(bench: Bench) -> None:
 
 
 def moved(bench: Bench) -> None:
-    elsewhere = next(q for q in "abcdef" if bench.direct.shard(q) is not bench.direct.shard("default"))
-    bench.app.schedules.change("report", queue=elsewhere)
+    bench.app.schedules.change("report", queue=queue_elsewhere(bench.direct))
 
 
 def unchanged(bench: Bench) -> None:

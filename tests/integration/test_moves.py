@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from functools import partial
 
 import pytest
 
@@ -24,45 +19,26 @@ from oncue.scheduler.schedules import apply, changes
 from oncue.scheduler.standing import Stored, all_by_name, find
 from oncue.scheduler.stranded import take_back
 from tests.support.fixtures import valkey_store
+from tests.support.moving import before_call, hours_run, killed_after, queues_of
 from tests.support.product import HOUR_MS, START_MS, FixedClock, Hands, Passes, app_on, opened
 from tests.support.servers import RedisServer
 
 store = valkey_store(shards=2)
 
 FILE = "/etc/oncue.yaml"
-# A child that applies the file and is killed after so many of its calls of scripts.
-_CHILD = """
-import os, signal, sys
+# What a process does with the file.
+APPLIES = """
 from oncue.common.configtypes import ScheduleConfig
-from oncue.common.shard import Shard
-from oncue.scheduler.move import hand_over
 from oncue.scheduler.schedules import apply
-from tests.support.product import FixedClock, opened
-
-url, namespace, clock, file, name, queue, left = sys.argv[1:]
-left, call = int(left), Shard.call
-
-def counted(*args):
-    global left
-    answer = call(*args)
-    left -= 1
-    if not left:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return answer
-
-Shard.call = counted
-place = type("Place", (), {"url": url})
-with opened(place, namespace, shards=2, clock=FixedClock(int(clock))) as store:
-    config = ScheduleConfig(name, "0 * * * *", "UTC", queue, None, catch_up="all", overlap="allow")
-    apply(store, [config], file)
+file, name, queue = words
+config = ScheduleConfig(name, "0 * * * *", "UTC", queue, None, catch_up="all", overlap="allow")
+apply(store, [config], file)
 """
 
 
 @pytest.fixture
 def queues(store: Store) -> list[str]:
-    """One queue of each shard."""
-    found = {store.shard(name).number: name for name in "abcdefgh"}
-    return [found[number] for number in range(len(store.shards))]
+    return queues_of(store)
 
 
 def entry(name: str, queue: str) -> ScheduleConfig:
@@ -72,13 +48,6 @@ def entry(name: str, queue: str) -> ScheduleConfig:
 def home(store: Store, name: str) -> list[Shard]:
     """The shards that know a schedule."""
     return [found.shard for found in all_by_name(store).get(name, ())]
-
-
-def ran(hands: Hands) -> list[int]:
-    """The hours, counted from the start, whose tasks are ready; they are completed."""
-    tasks = hands.reserve()
-    hands.complete(*tasks)
-    return sorted(int(task.planned_at.timestamp() * 1000 - START_MS) // HOUR_MS for task in tasks if task.planned_at)  # fmt: skip
 
 
 @pytest.mark.parametrize("by_hand", [False, True])
@@ -109,7 +78,7 @@ def test_a_move_takes_pause_counts_history_and_backfilled_instants_along(
     assert app.schedules.resume("one").skipped == 2
     clock.ms += HOUR_MS
     Passes(store)()
-    assert ran(Hands(store, queues[1:])) == [4]
+    assert hours_run(Hands(store, queues[1:])) == [4]
 
 
 def test_what_is_due_at_the_move_runs_where_it_came_from_and_once(
@@ -120,8 +89,8 @@ def test_what_is_due_at_the_move_runs_where_it_came_from_and_once(
     apply(store, [entry("one", queues[1])], FILE)
     clock.ms += HOUR_MS
     Passes(store)()
-    assert ran(Hands(store, queues[:1])) == [1, 2]
-    assert ran(Hands(store, queues[1:])) == [3]
+    assert hours_run(Hands(store, queues[:1])) == [1, 2]
+    assert hours_run(Hands(store, queues[1:])) == [3]
 
 
 @pytest.mark.parametrize("goes_back", [False, True])
@@ -146,9 +115,7 @@ def test_a_move_that_is_killed_anywhere_is_completed_by_the_next_start_and_each_
         if is_paused:
             app.schedules.pause(name, by="ada")
         clock.ms += HOUR_MS // 2
-        argv = [valkey.url, namespace, str(clock.ms), file, name, queues[1], str(calls)]
-        code = subprocess.run([sys.executable, "-c", _CHILD, *argv], env=dict(os.environ), check=False).returncode  # fmt: skip
-        assert code in (0, -signal.SIGKILL)
+        is_killed = killed_after(calls, APPLIES, valkey.url, namespace, clock, file, name, queues[1])
         # Nobody comes for three hours, but for the schedulers that are there.
         clock.ms = START_MS + 3 * HOUR_MS
         Passes(store)()
@@ -162,11 +129,11 @@ def test_a_move_that_is_killed_anywhere_is_completed_by_the_next_start_and_each_
             app.schedules.resume(name)
             clock.ms += HOUR_MS
             Passes(store)()
-        assert ran(hands) == ([1, 5] if is_paused else [1, 2, 3, 4]), calls
+        assert hours_run(hands) == ([1, 5] if is_paused else [1, 2, 3, 4]), calls
         planned = [event["planned"] for event in app.schedules.history(name) if event["what"] == "fired"]
         assert len(planned) == len(set(planned)) == (2 if is_paused else 4), calls
         app.schedules.remove(name)
-        if code == 0:
+        if not is_killed:
             return
     raise AssertionError("the child was killed every time")
 
@@ -219,14 +186,14 @@ def test_what_a_move_has_left_behind_wins_over_nothing_though_its_mark_is_later(
     clock.ms = START_MS + HOUR_MS
     Passes(store)()
     hands = Hands(store, queues)
-    assert ran(hands) == [1]
+    assert hours_run(hands) == [1]
     clock.ms = START_MS + HOUR_MS // 4
     apply(store, [entry("one", queues[1])], FILE)
     assert home(store, "one") == [store.shard(queues[1])]
     assert app.schedules.get("one").fired == 1
     clock.ms = START_MS + 2 * HOUR_MS
     Passes(store)()
-    assert ran(hands) == [2]
+    assert hours_run(hands) == [2]
 
 
 def test_what_is_to_be_moved_stays_where_another_of_its_name_stands_there(
@@ -251,20 +218,7 @@ def test_of_two_that_were_created_at_once_a_file_keeps_the_one_in_the_shard_of_i
     assert stand == {store.shard(queues[0]): "removed", store.shard(queues[1]): "active"}
     clock.ms = START_MS + HOUR_MS
     Passes(store)()
-    assert ran(Hands(store, queues)) == [1]
-
-
-def between(patch: pytest.MonkeyPatch, script: str, action: Callable[[], object]) -> None:
-    """Has something happen just before the first call of a script."""
-    call = Shard.call
-
-    def slow(shard: Shard, name: str, *asked: Any) -> Any:
-        if name == script:
-            patch.undo()
-            action()
-        return call(shard, name, *asked)
-
-    patch.setattr(Shard, "call", slow)
+    assert hours_run(Hands(store, queues)) == [1]
 
 
 @pytest.mark.parametrize("forced", [True, False])
@@ -273,12 +227,11 @@ def test_a_file_that_is_put_while_its_schedule_is_moved_by_hand_leaves_one_of_th
     store: Store,
     queues: list[str],
     clock: FixedClock,
-    monkeypatch: pytest.MonkeyPatch,
     forced: bool,
 ) -> None:
     apply(store, [entry("one", queues[0])], FILE)
-    between(monkeypatch, "put_schedule", lambda: app.schedules.change("one", queue=queues[1]))
-    apply(store, [replace(entry("one", queues[0]), priority=7)], FILE, forced=forced)
+    with before_call(lambda: app.schedules.change("one", queue=queues[1]), "put_schedule"):
+        apply(store, [replace(entry("one", queues[0]), priority=7)], FILE, forced=forced)
     (there,) = [found for found in all_by_name(store)["one"] if found.state != "removed"]
     assert there.shard is store.shard(queues[0])
     clock.ms += HOUR_MS
@@ -303,15 +256,14 @@ def test_what_was_moved_by_hand_stays_though_a_scheduler_that_starts_has_missed_
 
 
 def test_of_two_programs_that_create_a_schedule_in_two_shards_one_is_refused(
-    app: App, store: Store, queues: list[str], monkeypatch: pytest.MonkeyPatch
+    app: App, store: Store, queues: list[str]
 ) -> None:
-    between(
-        monkeypatch,
-        "put_schedule",
-        lambda: app.schedules.create("one", cron="0 * * * *", queue=queues[1], priority=3),
-    )
-    with pytest.raises(WrongState, match="made or moved at the same moment"):
-        app.schedules.create("one", cron="0 * * * *", queue=queues[0])
+    create = partial(app.schedules.create, "one", cron="0 * * * *")
+    with (
+        before_call(partial(create, queue=queues[1], priority=3), "put_schedule"),
+        pytest.raises(WrongState, match="made or moved at the same moment"),
+    ):
+        create(queue=queues[0])
     (there,) = all_by_name(store)["one"]
     assert there.shard is store.shard(queues[1])
 
@@ -340,12 +292,11 @@ def test_a_mover_whose_mark_was_taken_by_others_that_moved_it_again_puts_no_seco
     valkey: RedisServer,
     namespace: str,
     clock: FixedClock,
-    monkeypatch: pytest.MonkeyPatch,
     is_same_move: bool,
 ) -> None:
     with opened(valkey, namespace, shards=3, clock=clock) as store:
         app = app_on(store)
-        first, second, third = ({store.shard(q).number: q for q in "abcdefghijkl"}[n] for n in range(3))
+        first, second, third = queues_of(store)
         app.schedules.create("one", cron="0 * * * *", queue=first)
 
         def others() -> None:
@@ -353,8 +304,7 @@ def test_a_mover_whose_mark_was_taken_by_others_that_moved_it_again_puts_no_seco
             clock.ms += 1
             app.schedules.change("one", queue=third)
 
-        between(monkeypatch, "arrive", others)
-        with pytest.raises(WrongState):
+        with before_call(others, "arrive"), pytest.raises(WrongState):
             app.schedules.change("one", queue=second)
         (there,) = all_by_name(store)["one"]
         assert there.shard is store.shard(third)

@@ -19,6 +19,7 @@ from oncue.scheduler import schedules
 from oncue.scheduler.schedules import apply, changes
 from oncue.scheduler.standing import infos
 from tests.support.fixtures import valkey_store
+from tests.support.moving import queues_of
 from tests.support.processes import Process
 from tests.support.product import HOUR_MS, START_MS, FixedClock, Passes, opened
 from tests.support.servers import RedisServer
@@ -202,7 +203,7 @@ def test_a_pause_survives_new_files_and_restarts(app: App, store: Store, clock: 
 def test_a_schedule_whose_queue_moves_to_another_shard_goes_on_there_alone(
     app: App, store: Store, clock: FixedClock
 ) -> None:
-    queues = {store.shard(name).number: name for name in "abcdefgh"}
+    queues = queues_of(store)
     apply(store, [entry("one", queue=queues[0])], FILE)
     assert apply(store, [entry("one", queue=queues[1])], FILE).changes == ["edited one"]
     clock.ms = START_MS + HOUR_MS

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -20,6 +16,7 @@ from oncue.scheduler.move import forget, hand_over
 from oncue.scheduler.standing import all_by_name
 from oncue.scheduler.stranded import take_back
 from tests.support.fixtures import valkey_store
+from tests.support.moving import before_call, hours_run, killed_after, queues_of
 from tests.support.processes import Process
 from tests.support.product import HOUR_MS, START_MS, FixedClock, Hands, Passes, app_on, opened
 from tests.support.servers import RedisServer
@@ -27,41 +24,12 @@ from tests.support.waiting import eventually
 
 store = valkey_store(shards=2)
 
-# A child that changes the queue and is killed after so many of its calls of scripts.
-_CHILD = """
-import os, signal, sys
-from oncue.common.shard import Shard
-from tests.support.product import FixedClock, app_on, opened
-
-url, namespace, clock, name, queue, left = sys.argv[1:]
-left, call = int(left), Shard.call
-
-def counted(*args):
-    global left
-    answer = call(*args)
-    left -= 1
-    if not left:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return answer
-
-Shard.call = counted
-place = type("Place", (), {"url": url})
-with opened(place, namespace, shards=2, clock=FixedClock(int(clock))) as store:
-    app_on(store).schedules.change(name, queue=queue)
+# What a program does.
+CHANGES = """
+from tests.support.product import app_on
+name, queue = words
+app_on(store).schedules.change(name, queue=queue)
 """
-
-
-def queues_of(store: Store) -> list[str]:
-    """One queue of each shard."""
-    found = {store.shard(name).number: name for name in "abcdefgh"}
-    return [found[number] for number in range(len(store.shards))]
-
-
-def ran(hands: Hands) -> list[int]:
-    """The hours, counted from the start, whose tasks are ready; they are completed."""
-    tasks = hands.reserve()
-    hands.complete(*tasks)
-    return sorted(int(task.planned_at.timestamp() * 1000 - START_MS) // HOUR_MS for task in tasks if task.planned_at)  # fmt: skip
 
 
 def move(app: App, name: str, queue: str, at: int, meanwhile: Callable[[], object]) -> bool:
@@ -95,9 +63,7 @@ def test_what_a_killed_program_was_moving_goes_on_with_the_next_scheduler_and_ea
         if is_paused:
             app.schedules.pause(name, by="ada")
         clock.ms += HOUR_MS // 2
-        argv = [valkey.url, namespace, str(clock.ms), name, queues[1], str(calls)]
-        code = subprocess.run([sys.executable, "-c", _CHILD, *argv], env=dict(os.environ), check=False).returncode  # fmt: skip
-        assert code in (0, -signal.SIGKILL)
+        is_killed = killed_after(calls, CHANGES, valkey.url, namespace, clock, name, queues[1])
         clock.ms = START_MS + 3 * HOUR_MS
         Passes(store)()
         take_back(store)
@@ -113,11 +79,11 @@ def test_what_a_killed_program_was_moving_goes_on_with_the_next_scheduler_and_ea
         app.schedules.change(name, queue=queues[0])
         clock.ms += HOUR_MS
         Passes(store)()
-        assert ran(hands) == ([1, 4, 5] if is_paused else [1, 2, 3, 4, 5]), calls
+        assert hours_run(hands) == ([1, 4, 5] if is_paused else [1, 2, 3, 4, 5]), calls
         found = app.schedules.get(name)
         assert (found.state, found.fired) == ("active", 3 if is_paused else 5), calls
         app.schedules.remove(name)
-        if code == 0:
+        if not is_killed:
             return
     raise AssertionError("the child was killed every time")
 
@@ -134,7 +100,7 @@ def test_a_scheduler_that_starts_between_any_two_calls_of_a_move_doubles_and_los
         for hour in (1, 2):
             clock.ms = START_MS + hour * HOUR_MS
             Passes(store)()
-            assert ran(hands) == [hour], at
+            assert hours_run(hands) == [hour], at
         assert app.schedules.get(name).state == "active", at
         app.schedules.remove(name)
         if not was_met:
@@ -164,48 +130,37 @@ def test_what_is_removed_for_good_between_any_two_calls_of_a_move_does_not_come_
 
 
 def test_what_somebody_else_has_moved_and_removed_meanwhile_does_not_come_back(
-    app: App, store: Store, monkeypatch: pytest.MonkeyPatch
+    app: App, store: Store
 ) -> None:
-    queues, call = queues_of(store), Shard.call
+    queues = queues_of(store)
     app.schedules.create("one", cron="0 * * * *", queue=queues[0])
 
-    def slow(shard: Shard, name: str, *asked: Any) -> Any:
-        if name == "arrive":
-            monkeypatch.undo()
-            app.schedules.change("one", queue=queues[1])
-            app.schedules.remove("one", for_good=True)
-        return call(shard, name, *asked)
+    def move_and_remove() -> None:
+        app.schedules.change("one", queue=queues[1])
+        app.schedules.remove("one", for_good=True)
 
-    monkeypatch.setattr(Shard, "call", slow)
-    with suppress(NotFound):
+    with before_call(move_and_remove, "arrive"), suppress(NotFound):
         app.schedules.change("one", queue=queues[1])
     assert all_by_name(store) == {}
 
 
 @pytest.mark.parametrize("order", [1, -1])
 def test_a_scheduler_that_takes_back_what_goes_on_moving_and_the_mover_do_not_both_take_it_away(
-    app: App, store: Store, monkeypatch: pytest.MonkeyPatch, order: int
+    app: App, store: Store, order: int
 ) -> None:
     here, there = (store.shard(queue) for queue in queues_of(store)[::order])
     app.schedules.create("one", cron="0 * * * *", queue=queues_of(store)[::order][0])
     (original,) = all_by_name(store)["one"]
-    call = Shard.call
-
-    def beside(shard: Shard, name: str, *asked: Any) -> Any:
-        if name in ("put_schedule", "remove_schedule"):
-            # What the mover does next: its copy stands in the other shard.
-            monkeypatch.undo()
-            forget(store, here, "one", moved, str(there.number))
-        return call(shard, name, *asked)
-
     _, told = hand_over(original, b"")
     flat = told[1]
     moved = dict(zip(flat[::2], flat[1::2], strict=True))[b"moved"].decode()
     own = [getattr(there.keys, name)("one") for name in ("schedule", "history", "backfilled")]
     args = ["one", told[0], len(flat) // 2, 0, *flat]
     assert there.call("arrive", [there.keys.schedules, *own, there.keys.revisions], args) == 1
-    monkeypatch.setattr(Shard, "call", beside)
-    take_back(store)
+    # What the mover does next: its copy stands in the other shard.
+    goes_on = partial(forget, store, here, "one", moved, str(there.number))
+    with before_call(goes_on, "put_schedule", "remove_schedule"):
+        take_back(store)
     take_back(store)
     (found,) = [entry for entry in all_by_name(store)["one"] if not entry.moved]
     assert found.state == "active"
@@ -213,21 +168,12 @@ def test_a_scheduler_that_takes_back_what_goes_on_moving_and_the_mover_do_not_bo
 
 @pytest.mark.parametrize("order", [1, -1])
 def test_what_moves_while_it_is_removed_is_removed_where_it_has_come_to(
-    app: App, store: Store, monkeypatch: pytest.MonkeyPatch, order: int
+    app: App, store: Store, order: int
 ) -> None:
     here, there = queues_of(store)[::order]
     app.schedules.create("one", cron="0 * * * *", queue=here)
-    call, is_first = Shard.call, True
-
-    def counted(shard: Shard, *asked: Any) -> Any:
-        nonlocal is_first
-        if is_first:
-            is_first = False
-            app.schedules.change("one", queue=there)
-        return call(shard, *asked)
-
-    monkeypatch.setattr(Shard, "call", counted)
-    app.schedules.remove("one", for_good=True)
+    with before_call(lambda: app.schedules.change("one", queue=there)):
+        app.schedules.remove("one", for_good=True)
     assert all_by_name(store) == {}
 
 

@@ -5,13 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import msgspec
 import pytest
 
 from oncue import App, BadInput
-from oncue.common.shard import Shard
 from oncue.common.store import Store
 from oncue.scheduler import definition
 from oncue.scheduler.definition import HASH_BYTES, read
@@ -22,6 +19,7 @@ from oncue.scheduler.standing import find, whole
 from oncue.scheduler.unread import PATIENCE_MS, Unread
 from tests.support.commands import ended
 from tests.support.fixtures import live_store
+from tests.support.newer import make_newer, put_off
 from tests.support.processes import Process
 from tests.support.product import HOUR_MS, START_MS, FixedClock, Hands, app_on, opened
 from tests.support.proxy import Proxy
@@ -66,14 +64,6 @@ def newer(run_oncue: Start, env: dict[str, str], tmp_path: Path) -> Callable[[],
         return process
 
     return start
-
-
-def make_newer(shard: Shard, name: str) -> None:
-    """Stored as a newer oncue would have done it."""
-    text: bytes = shard.command("HGET", shard.keys.schedules, name)
-    entries: dict[str, Any] = msgspec.json.decode(text[HASH_BYTES:])
-    body = msgspec.json.encode(entries | {"moon": "full"})
-    shard.command("HSET", shard.keys.schedules, name, b"0" * HASH_BYTES + body)
 
 
 def put_newer(app: App) -> None:
@@ -238,15 +228,6 @@ def test_one_who_can_read_many_ticks_has_the_time_to_fire_them_all(
         unable.pass_once()
         found = [entry.fields for entry in whole(shard)]
         assert [(fields["state"], fields["fired"]) for fields in found] == [("active", "1")] * 130
-
-
-def put_off(shard: Shard, name: str) -> None:
-    """As a scheduler does that cannot read it, after it has seen nobody fire it at its instant."""
-    (entry,) = find(shard, name)
-    keys, at_ms = shard.keys, entry.at_ms or 0
-    fixed = (keys.timetable, keys.schedules, keys.armed, keys.schedule(name))
-    done, _ = shard.call("put_off", fixed, (at_ms, name, at_ms, entry.hash, "it is of a newer oncue"))
-    assert done
 
 
 @pytest.mark.slow
