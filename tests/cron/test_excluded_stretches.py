@@ -7,17 +7,7 @@ import pytest
 
 from oncue.common.cron import Cron
 from oncue.common.errors import CronError
-from oncue.common.rule import Rule
-from oncue.common.timing import Timing
-from tests.cron.timings import at, ticks_after, utc
-
-
-def rule(**timing: Any) -> Rule:
-    return Rule("x", Timing(**timing))
-
-
-def next_ticks(made: Rule, after: str, count: int) -> list[str]:
-    return utc(*ticks_after(made, at(after + "+00:00"), count))
+from tests.cron.timings import at, next_ticks, rule
 
 
 @pytest.fixture

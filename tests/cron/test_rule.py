@@ -7,19 +7,9 @@ from typing import Any
 import pytest
 
 from oncue.common.errors import CronError
-from oncue.common.rule import Rule
-from oncue.common.timing import Timing
-from tests.cron.timings import DAY_MS, at, ticks_after, utc
+from tests.cron.timings import DAY_MS, at, next_ticks, rule, ticks_after, utc
 
 NOW = at("2026-11-30T08:00+00:00")
-
-
-def rule(name: str = "x", **timing: Any) -> Rule:
-    return Rule(name, Timing(**timing))
-
-
-def next_ticks(made: Rule, after: str, count: int = 3) -> list[str]:
-    return utc(*ticks_after(made, at(after + "+00:00"), count))
 
 
 def test_an_interval_is_aligned_to_the_epoch_so_a_restart_shifts_nothing() -> None:

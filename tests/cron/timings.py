@@ -61,6 +61,15 @@ def ticks_after(rule: Rule, instant: int, count: int) -> list[int]:
     return found
 
 
+def rule(name: str = "x", **timing: Any) -> Rule:
+    return Rule(name, Timing(**timing))
+
+
+def next_ticks(made: Rule, after: str, count: int = 3) -> list[str]:
+    """The ticks after an instant in UTC, as people read them."""
+    return utc(*ticks_after(made, at(after + "+00:00"), count))
+
+
 def ticks_between(rule: Rule, after: int, up_to: int) -> list[int]:
     """All ticks in (after, up_to], one question at a time."""
     found: list[int] = []

@@ -27,18 +27,6 @@ schedules:
 """
 
 
-@pytest.fixture
-def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
-    """Write oncue.yaml into an empty working directory, so that sentences start with the bare name."""
-    monkeypatch.chdir(tmp_path)
-
-    def put(text: str) -> str:
-        Path("oncue.yaml").write_text(text, encoding="utf-8")
-        return "oncue.yaml"
-
-    return put
-
-
 def refusal(
     path: str | None, env: dict[str, str] | None = None, flags: dict[str, object] | None = None
 ) -> str:

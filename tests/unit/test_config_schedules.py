@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -11,18 +10,6 @@ from oncue.common.configtypes import ScheduleConfig
 from tests.support.faults import check
 
 Write = Callable[[str], str]
-
-
-@pytest.fixture
-def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
-    """Write oncue.yaml into an empty working directory, so that sentences start with the bare name."""
-    monkeypatch.chdir(tmp_path)
-
-    def put(text: str) -> str:
-        Path("oncue.yaml").write_text(text, encoding="utf-8")
-        return "oncue.yaml"
-
-    return put
 
 
 def test_a_broken_schedule_does_not_stop_the_others(write: Write) -> None:

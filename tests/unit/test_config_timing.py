@@ -13,18 +13,6 @@ from tests.support.faults import check
 Write = Callable[..., str]
 
 
-@pytest.fixture
-def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
-    """Write files into an empty working directory, so that sentences start with the bare name."""
-    monkeypatch.chdir(tmp_path)
-
-    def put(text: str, name: str = "oncue.yaml") -> str:
-        Path(name).write_text(text, encoding="utf-8")
-        return name
-
-    return put
-
-
 def schedule(write: Write, text: str, calendars: str = "") -> ScheduleConfig:
     path = write(f"timezone: Europe/Berlin\n{calendars}schedules:\n  a: {text}\n")
     assert check(path) == []

@@ -1,7 +1,6 @@
 """`command` and `http` in the file: what they become, and each fault with its place and a mended line."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,17 +13,6 @@ from oncue.scheduler.definition import checked, defined, read
 from tests.support.faults import check
 
 Write = Callable[[str], str]
-
-
-@pytest.fixture
-def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
-    monkeypatch.chdir(tmp_path)
-
-    def put(text: str) -> str:
-        Path("oncue.yaml").write_text(text, encoding="utf-8")
-        return "oncue.yaml"
-
-    return put
 
 
 def schedule(write: Write, text: str) -> ScheduleConfig:
