@@ -97,7 +97,8 @@ def test_a_failed_command_is_tried_again_by_its_policy(
     policy = {"max_attempts": 3, "backoff": "fixed", "first_s": 0}
     data = {"command": "echo x >>tries; test $(wc -l <tries) = 3", "shell": True, "cwd": str(tmp_path)}
     task = app.schedule_task(None, data, queue="commands", retry={**policy, "immediate": 3})
-    assert state(app, task, "done").attempts == 3 or (tmp_path / "tries").read_text() == "x\n" * 3
+    state(app, task, "done")
+    assert (tmp_path / "tries").read_text() == "x\n" * 3
 
 
 def test_output_is_kept_up_to_a_bound_the_last_part(run_oncue: Start, env: dict[str, str], app: App) -> None:

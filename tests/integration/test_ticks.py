@@ -283,15 +283,15 @@ def test_every_from_end_counts_from_the_finish_with_jitter_and_exclusions(
     (task,) = worker.reserve()
     clock.pass_ms(1000)
     worker.complete(task)
-    ended = clock.ms
-    assert app.schedules.get("report").next_ms == ended + 36_000_000
+    assert app.schedules.get("report").next_ms == clock.ms + 36_000_000
     app.schedules.change("report", exclude=[day, instant(START_MS + DAY_MS).date().isoformat()])
-    clock.ms = app.schedules.get("report").next_run_ms or 0
+    midnight = START_MS + 40 * HOUR_MS
+    found = app.schedules.get("report")
+    assert found.next_ms == midnight
+    clock.ms = found.next_run_ms or 0
+    assert midnight <= clock.ms <= midnight + 60_000
     passes()
-    tasks = worker.reserve()
-    assert len(tasks) == 1
-    assert clock.ms >= ended
-    assert clock.ms >= START_MS + DAY_MS
+    assert len(worker.reserve()) == 1
 
 
 @pytest.mark.parametrize("runs_meanwhile", [False, True])

@@ -36,7 +36,7 @@ PAGES = [
     ("text", "ms"), [("90s", 90_000), ("5m", 300_000), ("2h", 7_200_000), ("1d", 86_400_000), ("1h30m", 5_400_000),
                      ("250ms", 250), ("0.5s", 500), ("0s", 0)]
 )  # fmt: skip
-def test_durations(text: str, ms: int) -> None:
+def test_a_duration_is_read_to_the_millisecond(text: str, ms: int) -> None:
     assert duration_ms(text, "--in") == ms
 
 
