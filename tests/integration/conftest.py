@@ -9,8 +9,10 @@ import pytest
 from oncue import App
 from oncue.common import walltime
 from oncue.common.store import Store
+from tests.support.commands import Ended, ended
+from tests.support.processes import Process
 from tests.support.product import FixedClock, Hands, Passes, app_on, opened
-from tests.support.servers import Server
+from tests.support.servers import RedisServer, Server
 from tests.support.zones import ZONE, rules
 
 
@@ -29,6 +31,18 @@ def store(server: Server, namespace: str, clock: FixedClock) -> Iterator[Store]:
 @pytest.fixture
 def app(store: Store) -> App:
     return app_on(store)
+
+
+@pytest.fixture
+def env(valkey: RedisServer, namespace: str) -> dict[str, str]:
+    """What tells processes of the product where to work, on Valkey."""
+    return {"ONCUE_URL": valkey.url, "ONCUE_NAMESPACE": namespace}
+
+
+@pytest.fixture
+def oncue(run_oncue: Callable[..., Process], env: dict[str, str]) -> Callable[..., Ended]:
+    """Run a command to its end: `oncue("task", "list", ONCUE_SHARDS="2")`."""
+    return lambda *words, **more: ended(run_oncue, *words, env={**env, "LC_ALL": "C", **more})
 
 
 @pytest.fixture

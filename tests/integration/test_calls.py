@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -17,9 +16,11 @@ from oncue.common.answers import Bury, Throttled, TimedOut
 from oncue.common.clock import monotonic_s
 from oncue.common.task import Failed, Task
 from oncue.worker.calls import Calls
+from tests.support.fixtures import app_by_url
 from tests.support.processes import Process
-from tests.support.servers import RedisServer
 from tests.support.waiting import eventually
+
+app = app_by_url()
 
 
 class Site(ThreadingHTTPServer):
@@ -143,7 +144,7 @@ def test_what_is_not_on_the_list_is_not_called(site: Site) -> None:
 
 
 def test_a_schedule_of_the_file_calls_a_url_through_a_worker_that_was_started_so(
-    run_oncue: Callable[..., Process], valkey: RedisServer, namespace: str, tmp_path: Path, site: Site
+    run_oncue: Callable[..., Process], env: dict[str, str], app: App, tmp_path: Path, site: Site
 ) -> None:
     site.answers = [503, 500, 204]
     (tmp_path / "key").write_text("Bearer s3cret\n")
@@ -155,20 +156,19 @@ def test_a_schedule_of_the_file_calls_a_url_through_a_worker_that_was_started_so
         "    retry: {max_attempts: 3, backoff: fixed, first_s: 0}\n"
         f"  astray:\n    cron: '0 0 1 1 *'\n    http: {{url: 'http://localhost:9/'}}\n"
     )
-    env = {"ONCUE_URL": valkey.url, "ONCUE_NAMESPACE": namespace, "ONCUE_KEEP_FINISHED_S": "600"}
+    env = {**env, "ONCUE_KEEP_FINISHED_S": "600"}
     run_oncue("scheduler", "--config", file, env=env).wait_for_line("at work")
-    with closing(App(valkey.url, namespace=namespace)) as app:
-        task, astray = app.schedules.trigger("report"), app.schedules.trigger("astray")
-        # A list alone allows nothing: this one is not told to call anybody.
-        idle = run_oncue("worker", "--allow-commands", "--config", file, env=env)
-        idle.wait_for_line("at work")
-        assert (app.get(task).state, site.seen) == ("ready", [])
-        worker = run_oncue("worker", "--allow-http", "--config", file, env=env)
-        eventually(lambda: app.get(task).state == "done", what="the end of the call")
-        assert app.get(task).result == {"status": 204, "output": ""}
-        assert app.get(task).attempts == 3
-        eventually(lambda: app.get(astray).state == "dead", what="the refusal")
-        assert "not on its list allow_http" in str(app.get(astray).error)
+    task, astray = app.schedules.trigger("report"), app.schedules.trigger("astray")
+    # A list alone allows nothing: this one is not told to call anybody.
+    idle = run_oncue("worker", "--allow-commands", "--config", file, env=env)
+    idle.wait_for_line("at work")
+    assert (app.get(task).state, site.seen) == ("ready", [])
+    worker = run_oncue("worker", "--allow-http", "--config", file, env=env)
+    eventually(lambda: app.get(task).state == "done", what="the end of the call")
+    assert app.get(task).result == {"status": 204, "output": ""}
+    assert app.get(task).attempts == 3
+    eventually(lambda: app.get(astray).state == "dead", what="the refusal")
+    assert "not on its list allow_http" in str(app.get(astray).error)
     method, path, headers, body = site.seen[-1]
     assert (method, path, headers["Authorization"], body) == ("POST", "/200", "Bearer s3cret", b'{"a":1}')
     assert {seen[2]["Idempotency-Key"] for seen in site.seen} == {task}

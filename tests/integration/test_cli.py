@@ -30,12 +30,6 @@ Start = Callable[..., Process]
 Run = Callable[..., Ended]
 
 
-@pytest.fixture
-def oncue(run_oncue: Start, valkey: RedisServer, namespace: str) -> Run:
-    env = {"ONCUE_URL": valkey.url, "ONCUE_NAMESPACE": namespace, "LC_ALL": "C"}
-    return lambda *words, **more: ended(run_oncue, *words, env={**env, **more})
-
-
 def test_a_task_is_scheduled_shown_and_cancelled(oncue: Run, app: App) -> None:
     task = oncue("schedule", "emails", '{"to": "ada"}', "--in", "1h30m").output.strip()
     known = app.get(task)

@@ -9,26 +9,17 @@ import subprocess
 import sys
 from collections.abc import Callable
 
-import pytest
-
 from oncue import App, NewTask
-from tests.support.commands import Ended, ended
+from tests.support.commands import Ended
 from tests.support.fixtures import app_by_url
 from tests.support.processes import Process
 from tests.support.product import Hands
-from tests.support.servers import RedisServer
 from tests.support.terminal import all_shown
 
 app = app_by_url()
 
 Start = Callable[..., Process]
 Run = Callable[..., Ended]
-
-
-@pytest.fixture
-def oncue(run_oncue: Start, valkey: RedisServer, namespace: str) -> Run:
-    env = {"ONCUE_URL": valkey.url, "ONCUE_NAMESPACE": namespace, "LC_ALL": "C"}
-    return lambda *words, **more: ended(run_oncue, *words, env={**env, **more})
 
 
 def bury(app: App, *names: str, queue: str = "emails") -> None:

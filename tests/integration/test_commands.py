@@ -16,7 +16,6 @@ from oncue.common.task import TaskInfo
 from tests.support.commands import ended
 from tests.support.fixtures import app_by_url
 from tests.support.processes import Process, has_ended
-from tests.support.servers import RedisServer
 from tests.support.waiting import eventually, pause
 
 app = app_by_url()
@@ -27,8 +26,8 @@ SLEEPER = "sleep 1000 & echo $! >inner; echo begun; wait"
 
 
 @pytest.fixture
-def env(valkey: RedisServer, namespace: str) -> dict[str, str]:
-    return {"ONCUE_URL": valkey.url, "ONCUE_NAMESPACE": namespace, "ONCUE_KEEP_FINISHED_S": "600"}
+def env(env: dict[str, str]) -> dict[str, str]:
+    return {**env, "ONCUE_KEEP_FINISHED_S": "600"}
 
 
 def run(app: App, data: object, queue: str = "commands") -> str:
@@ -97,7 +96,7 @@ def test_a_failed_command_is_tried_again_by_its_policy(
     policy = {"max_attempts": 3, "backoff": "fixed", "first_s": 0}
     data = {"command": "echo x >>tries; test $(wc -l <tries) = 3", "shell": True, "cwd": str(tmp_path)}
     task = app.schedule_task(None, data, queue="commands", retry={**policy, "immediate": 3})
-    state(app, task, "done")
+    assert state(app, task, "done").attempts == 3
     assert (tmp_path / "tries").read_text() == "x\n" * 3
 
 

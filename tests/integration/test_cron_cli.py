@@ -47,12 +47,6 @@ schedules:
 
 
 @pytest.fixture
-def oncue(run_oncue: Start, valkey: RedisServer, namespace: str) -> Run:
-    env = {"ONCUE_URL": valkey.url, "ONCUE_NAMESPACE": namespace, "LC_ALL": "C"}
-    return lambda *words, **more: ended(run_oncue, *words, env={**env, **more})
-
-
-@pytest.fixture
 def file(tmp_path: Path) -> Path:
     path = tmp_path / "oncue.yaml"
     path.write_text(OLD)
@@ -232,15 +226,16 @@ def test_what_cannot_be_undone_needs_a_yes(oncue: Run, file: Path) -> None:
     assert "early" not in listed(oncue)
 
 
-def test_a_terminal_is_asked(valkey: RedisServer, namespace: str, app: App) -> None:
+def test_a_terminal_is_asked(env: dict[str, str], app: App) -> None:
     app.schedules.create("nightly", cron="0 3 * * *")
-    env = {**os.environ, "ONCUE_URL": valkey.url, "ONCUE_NAMESPACE": namespace}
     command = [sys.executable, "-m", "oncue", "cron", "remove", "nightly"]
     for answer, code in ((b"\n", 1), (b"y\n", 0)):
         ours, theirs = pty.openpty()
         try:
             os.write(ours, answer)
-            end = subprocess.run(command, stdin=theirs, capture_output=True, env=env, check=False, timeout=30)
+            end = subprocess.run(
+                command, stdin=theirs, capture_output=True, env={**os.environ, **env}, check=False, timeout=30
+            )
         finally:
             os.close(ours)
             os.close(theirs)
@@ -375,14 +370,13 @@ def test_a_month_is_drawn_with_what_runs_on_each_day(run_oncue: Start, tmp_path:
 
 
 def test_a_crontab_is_taken_over_without_any_python(
-    oncue: Run, run_oncue: Start, valkey: RedisServer, app: App, namespace: str, tmp_path: Path
+    oncue: Run, run_oncue: Start, env: dict[str, str], app: App, tmp_path: Path
 ) -> None:
     tab, file, place = tmp_path / "tab", tmp_path / "oncue.yaml", tmp_path / "made here"
     tab.write_text(f"WHAT=a line\n0 0 1 1 * cat > '{place}'; echo $WHAT 100\\% >> '{place}' %stdin\n")
     file.write_text(oncue("cron", "import", tab, "--format", "crontab").output)
     assert oncue("cron", "apply", file).output == "created cat\n"
     task = oncue("cron", "trigger", "cat").output.strip()
-    env = {"ONCUE_URL": valkey.url, "ONCUE_NAMESPACE": namespace}
     run_oncue("worker", "--allow-commands", "--config", str(file), env=env)
     eventually(lambda: app.get(task).state == "done", 20, "the command to be done")
     assert place.read_text() == "stdin\na line 100%\n"

@@ -38,10 +38,10 @@ def test_two_hundred_thousand_tasks_of_the_next_month_weigh_on_no_process(
     namespace: str,
     tmp_path: Path,
     run_oncue: Callable[..., Process],
+    env: dict[str, str],
     record_property: Callable[[str, object], None],
 ) -> None:
     (tmp_path / "tasks.py").write_text(TASKS)
-    env = {"ONCUE_URL": valkey.url, "ONCUE_NAMESPACE": namespace}
     scheduler = run_oncue("scheduler", env=env, cwd=tmp_path)
     worker = run_oncue("worker", "tasks:app", env=env, cwd=tmp_path)
     with opened(valkey, namespace) as store:

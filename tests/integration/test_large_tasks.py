@@ -8,9 +8,8 @@ import pytest
 
 from oncue import App, NewTask
 from oncue.common.store import Store
-from tests.support.commands import ended
+from tests.support.commands import Ended
 from tests.support.fixtures import live_store
-from tests.support.processes import Process
 from tests.support.product import Hands, app_on
 from tests.support.servers import RedisServer
 
@@ -67,15 +66,12 @@ def test_who_follows_the_cursors_meets_every_large_task(app: App) -> None:
     assert len(found | {task.id for task in page.tasks}) == NUMBER
 
 
-def test_states_without_data_bring_no_data(
-    app: App, sent: Sent, valkey: RedisServer, namespace: str, run_oncue: Callable[..., Process]
-) -> None:
+def test_states_without_data_bring_no_data(app: App, sent: Sent, oncue: Callable[..., Ended]) -> None:
     sent()
     page = app.list(with_data=False)
     assert sent() < FEW_BYTES
     assert [(task.state, task.data) for task in page.tasks] == [("ready", None)] * NUMBER
-    env = {"ONCUE_URL": valkey.url, "ONCUE_NAMESPACE": namespace}
-    listed = ended(run_oncue, "task", "list", env=env)
+    listed = oncue("task", "list")
     assert listed.output.count(" ready ") == NUMBER
     assert sent() < FEW_BYTES
 

@@ -68,10 +68,13 @@ def test_a_deployment_goes_back_to_an_older_file_and_then_the_newer_one_is_old(s
 
 
 def test_a_reload_goes_back_to_an_older_file_where_nobody_has_put_another_one_since(
-    run_oncue: Callable[..., Process], valkey: RedisServer, namespace: str, tmp_path: Path
+    run_oncue: Callable[..., Process],
+    env: dict[str, str],
+    valkey: RedisServer,
+    namespace: str,
+    tmp_path: Path,
 ) -> None:
     file = tmp_path / "oncue.yaml"
-    env = {"ONCUE_URL": valkey.url, "ONCUE_NAMESPACE": namespace}
 
     def write(name: str) -> None:
         file.write_text(f'schedules: {{{name}: {{cron: "0 0 * * *"}}}}\n')
@@ -213,10 +216,13 @@ def test_a_schedule_whose_queue_moves_to_another_shard_goes_on_there_alone(
 
 
 def test_a_scheduler_process_with_an_old_file_says_so_and_leaves_it_aside(
-    run_oncue: Callable[..., Process], valkey: RedisServer, namespace: str, tmp_path: Path
+    run_oncue: Callable[..., Process],
+    env: dict[str, str],
+    valkey: RedisServer,
+    namespace: str,
+    tmp_path: Path,
 ) -> None:
     file = tmp_path / "oncue.yaml"
-    env = {"ONCUE_URL": valkey.url, "ONCUE_NAMESPACE": namespace}
     contents = ['schedules: {a: {cron: "0 0 * * *"}}\n', 'schedules: {b: {cron: "0 0 * * *"}}\n']
     for number, expected in (
         (0, "created a"),

@@ -53,11 +53,6 @@ def manager(tmp_path: Path) -> Iterator[Manager]:
     found.close()
 
 
-@pytest.fixture
-def env(valkey: RedisServer, namespace: str) -> dict[str, str]:
-    return {"ONCUE_URL": valkey.url, "ONCUE_NAMESPACE": namespace}
-
-
 @pytest.mark.parametrize("words", [("scheduler",), ("worker", "shop:app")])
 def test_a_role_says_when_it_is_ready_and_that_it_stops(
     run_oncue: Start, folder: Path, env: dict[str, str], manager: Manager, words: tuple[str, ...]

@@ -30,11 +30,6 @@ BAD_ZONE = 'bad-zone: {cron: "0 0 * * *", timezone: Mars/Base}'
 
 
 @pytest.fixture
-def env(valkey: RedisServer, namespace: str) -> dict[str, str]:
-    return {"ONCUE_URL": valkey.url, "ONCUE_NAMESPACE": namespace}
-
-
-@pytest.fixture
 def file(tmp_path: Path) -> Path:
     return tmp_path / "oncue.yaml"
 

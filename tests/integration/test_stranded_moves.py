@@ -194,7 +194,7 @@ def test_a_slow_move_does_not_put_a_second_one_beside_what_has_gone_to_a_third_s
 
 
 def test_what_was_left_between_two_shards_ticks_again_once_a_scheduler_starts(
-    valkey: RedisServer, namespace: str, run_oncue: Callable[..., Process]
+    valkey: RedisServer, namespace: str, run_oncue: Callable[..., Process], env: dict[str, str]
 ) -> None:
     with opened(valkey, namespace, shards=2) as store:
         app = app_on(store)
@@ -202,7 +202,5 @@ def test_what_was_left_between_two_shards_ticks_again_once_a_scheduler_starts(
         (stored,) = all_by_name(store)["one"]
         assert hand_over(stored, b"")[0] == 1
         assert app.schedules.get("one").state == "invalid"
-        run_oncue(
-            "scheduler", env={"ONCUE_URL": valkey.url, "ONCUE_NAMESPACE": namespace, "ONCUE_SHARDS": "2"}
-        )
+        run_oncue("scheduler", env={**env, "ONCUE_SHARDS": "2"})
         eventually(lambda: app.schedules.get("one").fired > 1, 15, "ticks")

@@ -37,11 +37,6 @@ definition._KEYS |= {"moon"}
 
 
 @pytest.fixture
-def env(valkey: RedisServer, namespace: str) -> dict[str, str]:
-    return {"ONCUE_URL": valkey.url, "ONCUE_NAMESPACE": namespace}
-
-
-@pytest.fixture
 def older(run_oncue: Start, env: dict[str, str]) -> Callable[[], Process]:
     def start() -> Process:
         process = run_oncue("scheduler", env=env)
