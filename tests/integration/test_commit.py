@@ -17,7 +17,7 @@ from oncue.worker.grip import Grip
 from oncue.worker.hand import Hand
 from oncue.worker.inline import InlineWorker
 from tests.support.product import START_MS, FixedClock, Hands, Passes, app_on, opened
-from tests.support.proxy import Proxy
+from tests.support.proxy import Proxy, call_of
 from tests.support.servers import RedisServer, Server
 from tests.support.waiting import eventually
 
@@ -137,11 +137,10 @@ def test_a_commit_whose_reply_is_lost_is_done_once(valkey: RedisServer, namespac
     ):
         app, hands = app_on(direct), Hands(direct, ["default"])
         valkey.client().script_load(script("commit").text)
-        sha = script("commit").sha.encode()
         for _ in range(20):
             app.schedule_task(SOON, 1)
             (task,) = hands.reserve()
-            proxy.cut_reply(lambda request: request[0].upper() == b"EVALSHA" and request[1] == sha)
+            proxy.cut_reply(call_of("commit"))
             add(held(task, cut))
         assert proxy.cuts == 20
         assert value(valkey, direct, "sum") == b"20"

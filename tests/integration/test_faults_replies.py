@@ -7,91 +7,20 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 import pytest
-from redis.exceptions import ConnectionError as LinkDown
 
 from oncue import AlreadyFinal, App, LeaseLost, Task
 from oncue.common.configtypes import ScheduleConfig
 from oncue.common.retry import RetryPolicy
-from oncue.common.scripts import script
-from oncue.common.store import Store
-from oncue.scheduler.definition import tick_id
 from oncue.scheduler.schedules import apply
 from oncue.worker.grip import Grip
 from oncue.worker.hand import Hand
-from tests.support.link import Request
-from tests.support.moving import queue_elsewhere
-from tests.support.product import (
-    HOUR_MS,
-    MINUTE_MS,
-    START_MS,
-    FixedClock,
-    Hands,
-    Passes,
-    app_on,
-    counts,
-    opened,
-    running,
-)
-from tests.support.proxy import Proxy, command
+from tests.integration.lost_replies import LEASE_MS, Bench
+from tests.support.product import MINUTE_MS, START_MS, FixedClock, app_on, counts, opened, running
+from tests.support.proxy import Proxy, call_of, command
 from tests.support.servers import RedisServer
 from tests.support.waiting import eventually
 
 TIMES = 100
-LEASE_MS = 2000
-
-
-def call_of(name: str) -> Callable[[Request], bool]:
-    """A predicate for `cut_reply`: true for the calls of one script."""
-    sha = script(name).sha.encode()
-    return lambda request: request[0].upper() == b"EVALSHA" and request[1] == sha
-
-
-class Bench:
-    """A product behind a proxy whose replies are cut on order, and the same store reached directly."""
-
-    def __init__(self, proxy: Proxy, cut: Store, direct: Store, clock: FixedClock) -> None:
-        self.proxy, self.clock, self.direct = proxy, clock, direct
-        self.app, self.cut_app = app_on(direct), app_on(cut)
-        self.passes, self.cut_passes = Passes(direct), Passes(cut)
-        self.hands = Hands(direct, ["default"], LEASE_MS)
-        self.cut_hands = Hands(cut, ["default"], LEASE_MS)
-        self._expected = 0
-        # Every script is known to the server before any reply is lost: a first call is EVALSHA and then EVAL.
-        self.app.schedule_task(self.at(-1), "warm")
-        names = (
-            "promote",
-            "reserve",
-            "complete",
-            "retry",
-            "bury",
-            "release",
-            "fire",
-            "reschedule",
-            "redrive",
-        )
-        for name in (*names, "cancel", "open_page"):
-            direct.link.node(b"x").script_load(script(name).text)
-        self.hands.complete(*self.hands.reserve())
-
-    def at(self, offset_ms: int) -> float:
-        return (self.clock.ms + offset_ms) / 1000
-
-    def is_lost(self, name: str, call: Callable[[], object]) -> None:
-        """Make one call of a script, whose reply does not come back."""
-        self.proxy.cut_reply(call_of(name))
-        with pytest.raises(LinkDown):
-            call()
-        self._expected += 1
-        assert self.proxy.cuts == self._expected
-
-    def reserved(self) -> Task:
-        """A task in hand."""
-        self.app.schedule_task(self.at(-1), 1)
-        (task,) = self.hands.reserve()
-        return task
-
-    def counts(self) -> dict[str, int]:
-        return counts(self.direct)
 
 
 @pytest.fixture
@@ -116,28 +45,24 @@ def test_a_schedule_call_whose_reply_is_lost_leaves_one_task(bench: Bench) -> No
 
 
 def test_a_schedule_call_repeated_after_its_task_is_done_does_not_run_it_again(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+    bench: Bench,
 ) -> None:
-    def run_it_meanwhile(seconds: float) -> None:
+    def run_it_meanwhile() -> None:
         bench.hands.complete(*bench.hands.reserve())
 
-    monkeypatch.setattr("oncue.common.store.sleep_s", run_it_meanwhile)
     for id in (None, "mine"):
-        bench.proxy.cut_reply(call_of("schedule"))
-        bench.cut_app.schedule_task(bench.at(-1), 1, id=id)
-    assert bench.proxy.cuts == 2
+        with bench.is_repeated("schedule", run_it_meanwhile):
+            bench.cut_app.schedule_task(bench.at(-1), 1, id=id)
     assert bench.counts() == {"done": 3}
 
 
 def test_a_release_repeated_after_another_worker_has_taken_the_task_has_released_it(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+    bench: Bench,
 ) -> None:
     task, taken = bench.reserved(), list[Task]()
     task.hold_by(Grip(bench.cut_app.store, Hand(1)))
-    monkeypatch.setattr("oncue.common.store.sleep_s", lambda seconds: taken.extend(bench.hands.reserve()))
-    bench.proxy.cut_reply(call_of("release"))
-    task.release()
-    assert bench.proxy.cuts == 1
+    with bench.is_repeated("release", lambda: taken.extend(bench.hands.reserve())):
+        task.release()
     assert [one.id for one in taken] == [task.id]
     assert bench.hands.complete(*taken) == [1]
     with pytest.raises(LeaseLost):
@@ -180,7 +105,6 @@ def redrive_many(bench: Bench) -> tuple[str, str, Callable[[], object]]:
 @pytest.mark.parametrize("made", [run_now, reschedule_to_now, redrive, redrive_many])
 def test_a_call_that_let_a_task_run_has_worked_whatever_became_of_the_task_before_its_repetition(
     bench: Bench,
-    monkeypatch: pytest.MonkeyPatch,
     made: Callable[[Bench], tuple[str, str, Callable[[], object]]],
     ended: str,
     clock_moves_ms: int,
@@ -188,7 +112,7 @@ def test_a_call_that_let_a_task_run_has_worked_whatever_became_of_the_task_befor
     script_name, task_id, call = made(bench)
     runs: list[str] = []
 
-    def run_it_meanwhile(seconds: float) -> None:
+    def run_it_meanwhile() -> None:
         bench.clock.pass_ms(clock_moves_ms)
         for task in bench.hands.reserve():
             runs.append(task.id)
@@ -201,55 +125,52 @@ def test_a_call_that_let_a_task_run_has_worked_whatever_became_of_the_task_befor
             if ended == "cancelled":
                 bench.app.dead.purge(task.id)
 
-    monkeypatch.setattr("oncue.common.store.sleep_s", run_it_meanwhile)
-    bench.proxy.cut_reply(call_of(script_name))
-    call()
-    assert bench.proxy.cuts == 1
+    with bench.is_repeated(script_name, run_it_meanwhile):
+        call()
     assert runs == [task_id]
     assert bench.app.get(task_id).state == ended
 
 
 def test_a_call_refused_before_its_reply_was_lost_is_refused_by_its_repetition(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+    bench: Bench,
 ) -> None:
     task = bench.reserved()
-    monkeypatch.setattr("oncue.common.store.sleep_s", lambda seconds: bench.hands.complete(task))
-    bench.proxy.cut_reply(call_of("reschedule"))
-    with pytest.raises(AlreadyFinal, match="is done already"):
+    with (
+        bench.is_repeated("reschedule", lambda: bench.hands.complete(task)),
+        pytest.raises(AlreadyFinal, match="is done already"),
+    ):
         bench.cut_app.run_now(task.id)
-    assert bench.proxy.cuts == 1
 
 
 def test_a_task_that_has_run_before_the_time_that_it_was_given_was_not_moved(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+    bench: Bench,
 ) -> None:
     task_id = bench.app.schedule_task(bench.at(1000), 1)
 
-    def run_it_meanwhile(seconds: float) -> None:
+    def run_it_meanwhile() -> None:
         bench.app.run_now(task_id)
         bench.hands.complete(*bench.hands.reserve())
 
-    monkeypatch.setattr("oncue.common.store.sleep_s", run_it_meanwhile)
-    bench.proxy.cut_reply(call_of("reschedule"))
-    with pytest.raises(AlreadyFinal, match="is done already"):
+    with (
+        bench.is_repeated("reschedule", run_it_meanwhile),
+        pytest.raises(AlreadyFinal, match="is done already"),
+    ):
         bench.cut_app.reschedule(task_id, bench.at(MINUTE_MS))
 
 
 def test_what_a_call_was_answered_of_some_tasks_holds_when_it_is_repeated_for_others(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+    bench: Bench,
 ) -> None:
     near = bench.app.schedule_task(bench.at(3 * MINUTE_MS + 1000), 1)
     far = bench.app.schedule_task(bench.at(2 * MINUTE_MS + 1000), 2)
     # The page of the second ought to be open by now, so it is opened between two calls for the first and for both.
     bench.clock.pass_ms(MINUTE_MS)
 
-    def run_it_meanwhile(seconds: float) -> None:
+    def run_it_meanwhile() -> None:
         bench.hands.complete(*bench.hands.reserve())
 
-    monkeypatch.setattr("oncue.common.store.sleep_s", run_it_meanwhile)
-    bench.proxy.cut_reply(call_of("open_page"))
-    answers = bench.cut_app.reschedule_many([near, far], bench.at(0))
-    assert bench.proxy.cuts == 1
+    with bench.is_repeated("open_page", run_it_meanwhile):
+        answers = bench.cut_app.reschedule_many([near, far], bench.at(0))
     assert answers == {near: "moved", far: "moved"}
     assert bench.app.get(near).state == "done"
 
@@ -328,114 +249,6 @@ def test_a_tick_whose_reply_is_lost_makes_one_task(bench: Bench) -> None:
         bench.hands.complete(task)
     assert len(ids) == TIMES
     assert bench.counts() == {"done": TIMES + 1}
-
-
-@pytest.fixture
-def sharded(valkey: RedisServer, namespace: str) -> Iterator[Bench]:
-    """Two shards, and an hourly schedule in that of the queue "default"."""
-    clock = FixedClock()
-    with (
-        Proxy(valkey.url) as proxy,
-        opened(proxy, namespace, shards=2, clock=clock) as cut,
-        opened(valkey, namespace, shards=2, clock=clock) as direct,
-    ):
-        direct.link.node(b"x").script_load(script("trigger").text)
-        found = Bench(proxy, cut, direct, clock)
-        found.app.schedules.create("report", cron="0 * * * *", overlap="allow")
-        yield found
-
-
-def edited(bench: Bench) -> None:
-    bench.app.schedules.change("report", data=1)
-
-
-def removed(bench: Bench) -> None:
-    bench.app.schedules.remove("report")
-
-
-def moved(bench: Bench) -> None:
-    bench.app.schedules.change("report", queue=queue_elsewhere(bench.direct))
-
-
-def unchanged(bench: Bench) -> None:
-    """Nothing has happened to the schedule."""
-
-
-@pytest.mark.parametrize("meanwhile", [edited, removed, moved, unchanged])
-@pytest.mark.parametrize("ended", ["ready", "done"])
-def test_a_trigger_whose_reply_is_lost_makes_one_task_whatever_becomes_of_its_schedule(
-    sharded: Bench, monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[Bench], None], ended: str
-) -> None:
-    before = sharded.counts()
-
-    def pause(seconds: float) -> None:
-        meanwhile(sharded)
-        if ended == "done":
-            sharded.hands.complete(*sharded.hands.reserve())
-
-    monkeypatch.setattr("oncue.common.store.sleep_s", pause)
-    sharded.proxy.cut_reply(call_of("trigger"))
-    task = sharded.cut_app.schedules.trigger("report")
-    assert sharded.proxy.cuts == 1
-    assert sharded.app.get(task).state == ended
-    assert sum(sharded.counts().values()) == sum(before.values()) + 1
-    assert sharded.app.schedules.get("report").triggered == 1
-
-
-@pytest.mark.parametrize("meanwhile", [edited, removed, moved, unchanged])
-@pytest.mark.parametrize("ended", ["ready", "done"])
-@pytest.mark.parametrize("forced", [False, True])
-def test_a_backfill_whose_reply_is_lost_counts_what_it_has_made_and_makes_it_once(
-    sharded: Bench,
-    monkeypatch: pytest.MonkeyPatch,
-    meanwhile: Callable[[Bench], None],
-    ended: str,
-    forced: bool,
-) -> None:
-    hour_s = 3600
-    (before,) = sharded.app.schedules.backfill("report", sharded.at(-1) - hour_s, sharded.at(-1)).made
-    sharded.hands.complete(*sharded.hands.reserve())
-    known = sharded.counts()
-
-    def pause(seconds: float) -> None:
-        meanwhile(sharded)
-        if ended == "done":
-            sharded.hands.complete(*sharded.hands.reserve())
-
-    monkeypatch.setattr("oncue.common.store.sleep_s", pause)
-    sharded.proxy.cut_reply(call_of("trigger"))
-    start = sharded.at(-1) - 3 * hour_s
-    found = sharded.cut_app.schedules.backfill("report", start, sharded.at(-1), forced=forced)
-    assert sharded.proxy.cuts == 1
-    assert found.there == ([] if forced else [before])
-    assert len(found.made) == (3 if forced else 2)
-    assert {sharded.app.get(task).state for task in found.made} == {ended}
-    assert sum(sharded.counts().values()) == sum(known.values()) + len(found.made)
-    assert sharded.app.schedules.get("report").backfilled == 1 + len(found.made)
-
-
-@pytest.mark.parametrize("forced", [False, True])
-@pytest.mark.parametrize("became", ["blocked", "cancelled"])
-def test_a_backfill_whose_reply_is_lost_brings_nothing_back_that_was_cancelled_meanwhile(
-    sharded: Bench, monkeypatch: pytest.MonkeyPatch, became: str, forced: bool
-) -> None:
-    sharded.app.schedules.change("report", overlap="queue")
-    sharded.app.schedules.trigger("report")
-    sharded.hands.reserve()
-    ids = [tick_id("report", START_MS - n * HOUR_MS) for n in (2, 1)]
-
-    def pause(seconds: float) -> None:
-        if became == "cancelled":
-            sharded.app.cancel_many(ids)
-
-    monkeypatch.setattr("oncue.common.store.sleep_s", pause)
-    sharded.proxy.cut_reply(call_of("trigger"))
-    start = (START_MS - 2 * HOUR_MS) / 1000
-    found = sharded.cut_app.schedules.backfill("report", start, sharded.at(-1), forced=forced)
-    assert sharded.proxy.cuts == 1
-    assert (found.made, found.there) == (ids, [])
-    assert {sharded.app.get(task).state for task in ids} == {became}
-    assert sharded.app.schedules.get("report").backfilled == 2
 
 
 def test_with_replies_lost_everywhere_at_once_each_task_runs_once(

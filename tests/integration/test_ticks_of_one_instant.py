@@ -23,7 +23,7 @@ from oncue.scheduler.known import Known
 from oncue.scheduler.schedules import apply
 from tests.support.link import Request
 from tests.support.product import HOUR_MS, START_MS, FixedClock, Hands, Passes, app_on, opened
-from tests.support.proxy import Proxy
+from tests.support.proxy import Proxy, call_of
 from tests.support.servers import RedisServer
 from tests.support.waiting import eventually
 
@@ -66,10 +66,7 @@ def name(n: int) -> str:
 
 def firing(n: int) -> Callable[[Request], bool]:
     """A predicate for `cut_reply`: true for the call that fires the tick of one schedule."""
-    sha = script("fire").sha.encode()
-    return lambda request: (
-        request[0].upper() == b"EVALSHA" and request[1] == sha and name(n).encode() in request
-    )
+    return call_of("fire", name(n).encode())
 
 
 def is_each_fired_once(app: App) -> bool:

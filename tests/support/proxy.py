@@ -9,6 +9,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Self, TypeVar
 
+from oncue.common.scripts import script
 from tests.support.link import Link, Orders, Request
 from tests.support.waiting import eventually
 
@@ -26,6 +27,14 @@ def command(*names: str) -> Callable[[Request], bool]:
     """A predicate for `cut_reply`: true for the commands of these names."""
     wanted = {name.upper().encode() for name in names}
     return lambda request: request[0].upper() in wanted
+
+
+def call_of(name: str, *words: bytes) -> Callable[[Request], bool]:
+    """A predicate for `cut_reply`: true for the calls of one script that these words are among the arguments of."""
+    sha = script(name).sha.encode()
+    return lambda request: (
+        request[0].upper() == b"EVALSHA" and request[1] == sha and all(word in request for word in words)
+    )
 
 
 class Proxy:
