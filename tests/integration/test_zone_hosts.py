@@ -15,18 +15,12 @@ from tests.support.processes import Process
 from tests.support.product import DAY_MS, HOUR_MS, app_on, opened
 from tests.support.servers import RedisServer
 from tests.support.waiting import eventually
-from tests.support.zones import ZONE, tzif, zone_folder
+from tests.support.zones import ZONE, next_ms, tzif, zone_folder
 
 Start = Callable[..., Process]
 PERIOD_S = 3
 OFTEN = f"{','.join(map(str, range(0, 60, PERIOD_S)))} 0-59 0-23 * * *"
 """Fixed times, since no field starts with `*`."""
-
-
-def next_ms(app: App, name: str = "payroll") -> int:
-    found = app.schedules.get(name).next_ms
-    assert found is not None
-    return found
 
 
 class Host:

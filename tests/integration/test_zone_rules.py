@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,9 @@ from oncue.scheduler.schedule_calls import next_planned
 from oncue.scheduler.schedules import apply
 from oncue.scheduler.zones import claim
 from tests.support.fixtures import valkey_store
+from tests.support.moving import before_call
 from tests.support.product import DAY_MS, HOUR_MS, START_MS, FixedClock, Passes, app_on
-from tests.support.zones import ZONE
+from tests.support.zones import ZONE, next_ms
 
 store = valkey_store()
 
@@ -40,10 +42,12 @@ def begun(store: Store) -> Passes:
     return passes
 
 
-def next_ms(app: App, name: str = "payroll") -> int:
-    found = app.schedules.get(name).next_ms
-    assert found is not None
-    return found
+@contextmanager
+def another_host() -> Iterator[None]:
+    """What this process has taken over until now is unknown within, and what it takes over within is unknown after."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(walltime, "_adopted", {})
+        yield
 
 
 def midnight() -> int:
@@ -203,7 +207,6 @@ def test_what_was_planned_by_older_rules_is_refused_after_the_newer_ones_have_co
     app: App,
     store: Store,
     knows: Callable[..., None],
-    monkeypatch: pytest.MonkeyPatch,
     what: str,
 ) -> None:
     """Between plan and call, a newer host replaces the rules, and plans anew what is there by then."""
@@ -211,50 +214,37 @@ def test_what_was_planned_by_older_rules_is_refused_after_the_newer_ones_have_co
     if what == "resumed":
         app.schedules.create("payroll", cron="30 2 * * *", timezone=ZONE)
         app.schedules.pause("payroll")
-    call, come = store.shards[0].call, False
 
-    def late(name: str, *args: Any) -> Any:
-        nonlocal come
-        if name in ("put_schedule", "resume") and not come:
-            come = True
-            with monkeypatch.context() as other_host:
-                other_host.setattr(walltime, "_adopted", {})
-                knows("2026b", 1)
-                settle(store.shards[0], [ZONE])
-        return call(name, *args)
+    def replace() -> None:
+        with another_host():
+            knows("2026b", 1)
+            settle(store.shards[0], [ZONE])
 
-    monkeypatch.setattr(store.shards[0], "call", late)
-    if what == "resumed":
-        app.schedules.resume("payroll")
-    else:
-        app.schedules.create("payroll", cron="30 2 * * *", timezone=ZONE)
-    assert come
+    with before_call(replace, "put_schedule", "resume"):
+        if what == "resumed":
+            app.schedules.resume("payroll")
+        else:
+            app.schedules.create("payroll", cron="30 2 * * *", timezone=ZONE)
     assert next_ms(app) == START_MS + midnight() + 3 * HOUR_MS // 2
 
 
 def test_a_replan_leaves_the_mark_of_rules_that_came_while_it_went_on(
-    app: App, store: Store, knows: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+    app: App, store: Store, knows: Callable[..., None]
 ) -> None:
     """A host with still newer rules replaces them, and dies, before the first has planned anything anew."""
     knows("2026a", 1)
     app.schedules.create("payroll", cron="30 2 * * *", timezone=ZONE)
     before = next_ms(app)
     (shard,) = store.shards
-    call, come = shard.call, False
 
-    def overtaken(name: str, *args: Any) -> Any:
-        nonlocal come
-        if name == "replan" and not come:
-            come = True
-            with monkeypatch.context() as other_host:
-                other_host.setattr(walltime, "_adopted", {})
-                knows("2026c", 3)
-                assert claim(shard, [ZONE])
-        return call(name, *args)
+    def overtake() -> None:
+        with another_host():
+            knows("2026c", 3)
+            assert claim(shard, [ZONE])
 
-    monkeypatch.setattr(shard, "call", overtaken)
     knows("2026b", 2)
-    settle(shard, [ZONE])
+    with before_call(overtake, "replan"):
+        settle(shard, [ZONE])
     assert next_ms(app) == before
     begun(store)
     assert next_ms(app) == before - 2 * HOUR_MS

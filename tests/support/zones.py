@@ -6,6 +6,7 @@ import os
 import struct
 from pathlib import Path
 
+from oncue import App
 from oncue.common.zonerules import ZoneRules
 
 ZONE = "Test/Zone"
@@ -23,6 +24,13 @@ def tzif(offset_s: int) -> bytes:
 
 def rules(release: str, offset_s: int) -> ZoneRules:
     return ZoneRules(release, tzif(offset_s))
+
+
+def next_ms(app: App, name: str = "payroll") -> int:
+    """The next planned instant of a schedule that has one."""
+    found = app.schedules.get(name).next_ms
+    assert found is not None
+    return found
 
 
 def zone_folder(folder: Path, release: str, **offsets_s: int) -> dict[str, str]:
