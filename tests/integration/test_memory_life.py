@@ -22,7 +22,7 @@ import pytest
 from oncue import NewTask, Task
 from oncue.worker.finish import sorted_out, write
 from oncue.worker.outcome import Bury, Done, Outcome, Retry, failure
-from tests.integration.test_memory import KEEP_MS, SLACK_BYTES, Bench
+from tests.integration.size import KEEP_MS, SLACK_BYTES, Bench
 from tests.support.product import MINUTE_MS, FixedClock, opened
 from tests.support.servers import RedisServer
 

@@ -8,7 +8,7 @@ import pytest
 from oncue.common.scripts import script
 from tests.lua.audit import audit
 from tests.lua.scripts import Lua
-from tests.lua.test_arguments import VALID
+from tests.lua.valid import VALID
 from tests.lua.walk import walk
 from tests.support.servers import Monitor, RedisServer, Seen, Server
 

@@ -6,15 +6,15 @@ import pytest
 
 from tests.lua.audit import audit
 from tests.lua.instants import KEEP
+from tests.lua.report import STEP, at, fire, ids, tick
 from tests.lua.schedule_calls import fired
 from tests.lua.scripts import Lua
 from tests.lua.tasks import Held, Task
-from tests.lua.test_overlap import STEP, at, fire, ids, tick
 
 
-def lined_up(lua: Lua, number: int) -> tuple[Held, list[Task]]:
+def lined_up(lua: Lua, number: int, overlap: str = "queue") -> tuple[Held, list[Task]]:
     """A run in hand, and so many that wait behind it, one after the other."""
-    fire(lua, 0, "queue")
+    fire(lua, 0, overlap)
     (held,) = lua.take_all(at(0))
     waiting = [Task(f"report+{n}", at(0)) for n in range(number)]
     for task in waiting:
@@ -37,11 +37,7 @@ def run_to_the_end(lua: Lua, *held: Held) -> list[str]:
 
 @pytest.mark.parametrize("overlap", ["skip", "queue"])
 def test_a_run_goes_on_though_what_waited_for_it_was_cancelled(lua: Lua, overlap: str) -> None:
-    fire(lua, 0, overlap)
-    (held,) = lua.take_all(at(0))
-    waiting = [Task(f"report+{n}", at(0)) for n in range(20)]
-    for task in waiting:
-        assert lua.trigger(at(0), "report", task).run() == [b"blocked"]
+    held, waiting = lined_up(lua, 20, overlap)
     for task in waiting[::-1]:
         lua.cancel(at(0), task).run()
     lua.sweep(at(0) + KEEP).run()

@@ -8,12 +8,10 @@ import pytest
 
 from tests.lua.audit import audit
 from tests.lua.instants import KEEP, LEASE, NOW
+from tests.lua.report import at, fire, ids, tick
 from tests.lua.schedule_calls import RULES, ZONE, Tick, fired
 from tests.lua.scripts import Lua
 from tests.lua.tasks import Held, Task
-
-TICK = NOW + 1000
-STEP = 60_000
 
 End = Callable[[Lua, int, Held], object]
 ENDS: dict[str, End] = {
@@ -21,30 +19,6 @@ ENDS: dict[str, End] = {
     "dead": lambda lua, now, held: lua.bury(now, held).run(),
     "lost too often": lambda lua, now, held: lua.reclaim(now + 2 * LEASE, held.lease, allowed=0).run(),
 }
-
-
-def at(n: int) -> int:
-    return TICK + n * STEP
-
-
-def tick(n: int) -> Task:
-    return Task(f"report@{n}", at(n))
-
-
-def fire(lua: Lua, n: int, overlap: str, every: int | None = None) -> list[bytes]:
-    """The answer for tick n, whose schedule goes on."""
-    if n == 0:
-        lua.put_schedule("report", at(0)).run()
-    following = None if every else at(n + 1)
-    code, _, became, _ = lua.fire(
-        at(n), "report", at(n), following, tick(n), overlap=overlap, every=every
-    ).run()
-    assert code == 1
-    return list(became)
-
-
-def ids(held: list[Held]) -> list[str]:
-    return [task.id for task in held]
 
 
 @pytest.mark.parametrize("running", [False, True])
