@@ -109,6 +109,13 @@ def test_what_never_arrives_is_not_looked_at_for_ever(proc: Proc, monkeypatch: p
     assert 5 < sum(slept) < 60
 
 
+def test_a_host_without_processes_to_look_at_has_a_keeper_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keeper, "_PROC", str(tmp_path / "none"))
+    assert keeper.place_of_variables() == ""
+
+
 def test_what_runs_here_has_arrived(monkeypatch: pytest.MonkeyPatch) -> None:
     bare = subprocess.Popen([sys.executable, "-I", "-S", "-c", "import time; time.sleep(60)"], env={})
     ended = subprocess.Popen(["true"])
