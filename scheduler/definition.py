@@ -58,7 +58,7 @@ class Definition:
 
     @property
     def planned_by(self) -> tuple[bytes, bytes]:
-        """What decides about its ticks: with the same hash and the same rules of the zone they are the same."""
+        """The hash of its settings, and the rules of its zone: all that its ticks depend on beside what was planned last."""
         return self.hash, self.rules
 
     def renewed(self) -> "Definition":

@@ -87,10 +87,11 @@ class Known:
             except (BadInput, CronError) as error:
                 self._leave(name, Unreadable(text, str(error)))
                 continue
-            left = self._unreadable.get(name)
-            if left is None or left.planned_by != definition.planned_by:
+            left = self._unreadable.pop(name, None)
+            if left is not None and left.planned_by == definition.planned_by:
+                self._unreadable[name] = left
+            else:
                 self._known[name] = definition
-                self._unreadable.pop(name, None)
         drop_oldest(self._known)
         drop_oldest(self._unreadable)
         put_off = [

@@ -87,7 +87,7 @@ class Imported:
             lines += [f"  {line}" for line in _entry(job)]
         text = "".join(f"{printable(line)}\n" for line in lines)
         try:
-            yamlfile.parse("", text)
+            yamlfile.read("", text.encode())
         except Refused as refused:
             reason = refused.problems[0].message
             raise BadInput(

@@ -45,7 +45,9 @@ def main(pid: int, nudge: int, stop_s: float, hand_back_s: float) -> None:
         for number in told:
             if number in STOPS:
                 stops += 1
-                ends_at = time.monotonic() + (stop_s if stops == 1 else 0) + GRACE_S
+                latest = time.monotonic() + (stop_s if stops == 1 else 0) + GRACE_S
+                # However often it is told: no signal puts off what an earlier one has brought near.
+                ends_at = latest if ends_at is None else min(ends_at, latest)
             elif number == 0 and stops < 2:
                 ends_at = time.monotonic() + hand_back_s
 

@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from oncue import App, BadInput
+from oncue.cli.stopperprocess import GRACE_S
 from oncue.common.clock import monotonic_s
 from oncue.common.task import TaskInfo
 from oncue.worker.worker import Worker
@@ -254,6 +255,19 @@ def test_a_second_signal_ends_a_worker_whose_handler_keeps_the_interpreter(start
     assert process.wait() == -signal.SIGKILL
 
 
+def test_signals_that_come_again_and_again_do_not_put_off_the_end(start: Start, app: App) -> None:
+    process = start("--stop-timeout-s", "600")
+    app.schedule_task(None, 1, "locked")
+    process.wait_for_line("locked has begun")
+    process.term()
+
+    def ended() -> bool:
+        process.child.send_signal(signal.SIGINT)
+        return not process.running
+
+    eventually(ended, 15, "its end")
+
+
 def test_a_worker_that_still_hands_back_is_not_killed_for_that(
     start: Start, app: App, valkey: RedisServer
 ) -> None:
@@ -264,7 +278,7 @@ def test_a_worker_that_still_hands_back_is_not_killed_for_that(
     try:
         process.term()
         process.wait_for_line("stopping")
-        pause(2)
+        pause(GRACE_S + 1)
         assert process.running
     finally:
         valkey.resume()

@@ -73,18 +73,21 @@ def test_a_file_whose_entries_are_all_left_out_takes_no_schedule_away(tmp_path: 
     assert "line 1: 61 * * * *" in result.stdout
 
 
+@pytest.mark.parametrize(
+    ("limit", "most", "reason"),
+    [
+        ("MAX_NODES", 200, "more than 200 keys and values in one file, which is the limit"),
+        ("MAX_BYTES", 1000, "larger than 1000 bytes (1 MB), which is the limit"),
+    ],
+)
 def test_what_becomes_too_large_for_one_file_is_refused_as_a_whole(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, most: int, reason: str
 ) -> None:
     lines = "".join(f"{n} 2 * * * job-{n}\n" for n in range(20))
-    most = len(lines.splitlines()) * 10
-    monkeypatch.setattr(yamlfile, "MAX_NODES", most)
+    monkeypatch.setattr(yamlfile, limit, most)
     result = run(tmp_path / "tab", lines, "--format", "crontab")
     assert result.stdout == ""
-    assert str(result.exception) == (
-        "tab makes a file that oncue does not read: "
-        f"more than {most} keys and values in one file, which is the limit; split tab"
-    )
+    assert str(result.exception) == f"tab makes a file that oncue does not read: {reason}; split tab"
 
 
 def test_the_same_as_json(tmp_path: Path) -> None:
