@@ -66,6 +66,7 @@ def test_a_task_that_waits_for_many_leases_is_handed_out_once_and_only_when_due(
     assert runs.late_ms[0] >= 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("waiting", [0, 1000])
 def test_an_idle_cluster_asks_next_to_nothing(
     valkey: RedisServer,
